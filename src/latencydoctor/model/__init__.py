@@ -1,0 +1,1 @@
+"""Frozen records that every stage shares; standard library only."""

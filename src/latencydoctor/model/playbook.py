@@ -1,0 +1,120 @@
+"""Playbooks as records: a decision tree whose questions are compound, three-valued conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Comparison(StrEnum):
+    """How a leaf compares a signal with its bound."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+
+
+class Basis(StrEnum):
+    """Which number of the measure is compared."""
+
+    VALUE = "value"
+    BASELINE = "baseline"
+    RATIO_TO_BASELINE = "ratio_to_baseline"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """`basis` of `signal`, compared with the threshold named `threshold`, or with another signal times `times`."""
+
+    signal: str
+    comparison: Comparison
+    basis: Basis
+    threshold: str | None
+    than_signal: str | None
+    times: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogLeaf:
+    """True when the log pyramid holds at least `at_least` events of a rule inside the incident's window."""
+
+    rule: str
+    at_least: int
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Yes when every part is yes; no when any part is no; else unknown."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Yes when any part is yes; no when every part is no; else unknown."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite; unknown stays unknown."""
+
+    part: Condition
+
+
+Condition = Leaf | LogLeaf | All | AnyOf | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A node that asks: where to go on yes, on no, and when it cannot be told. All three are always present."""
+
+    id: str
+    text: str
+    condition: Condition
+    yes: str
+    no: str
+    unknown: str
+    gate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A leaf of the tree. `cause` None means that the cause cannot be told from what was seen.
+
+    `fix` names an entry of the remedy catalogue, empty when a human must act; `advice` says what to do, `not_this`
+    what would be the wrong reflex; `symptoms` are signals that this cause explains and that are folded under it.
+    """
+
+    id: str
+    cause: str | None
+    title: str
+    meaning: str
+    advice: str
+    not_this: str
+    fix: str
+    symptoms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Playbook:
+    """A decision tree: named thresholds in one block, a first node, questions and verdicts by id."""
+
+    id: str
+    title: str
+    symptom: str
+    start: str
+    thresholds: tuple[tuple[str, float], ...]
+    questions: tuple[Question, ...]
+    verdicts: tuple[Verdict, ...]
+
+    def threshold(self, name: str) -> float:
+        """A named threshold's value; the reader has checked that every name in use exists."""
+        return dict(self.thresholds)[name]
+
+    def node(self, node_id: str) -> Question | Verdict:
+        """The node of that id; the reader has checked that every branch leads to one."""
+        questions: dict[str, Question | Verdict] = {node.id: node for node in self.questions}
+        return questions[node_id] if node_id in questions else {node.id: node for node in self.verdicts}[node_id]

@@ -1,0 +1,83 @@
+"""Rules as records: log signatures and metric dialects, as read from `rules/`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from latencydoctor.model.evidence import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class NumberGate:
+    """A condition on a number parsed from the line: named group `group` must be above `above` to count."""
+
+    group: str
+    above: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogRule:
+    """One class of the log pyramid.
+
+    `patterns` are regular expressions in the common subset of hyperscan and re2, any of which makes a line a
+    candidate; `unless` are patterns that make the same line benign. `number` parses a figure from the line
+    (a regular expression with one named group) and `gate` decides on it.
+    """
+
+    id: str
+    title: str
+    status: str
+    level: Severity
+    patterns: tuple[str, ...]
+    unless: tuple[str, ...]
+    numbers: tuple[str, ...]
+    gate: NumberGate | None
+    meaning: str
+    falsepositives: tuple[str, ...]
+    remedy: str
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalExpression:
+    """How one dialect gives one normalised signal.
+
+    `requires` are metric names that must all be present; `expr` is PromQL with `{sel}` for the label matchers of the
+    service (without braces), `{only}` for the same when none other stands there, and `{window}` for the rate window.
+    `shared` expressions do not carry the service's labels (an accelerator, a cache server) and take no selector.
+    """
+
+    signal: str
+    unit: str
+    expr: str
+    requires: tuple[str, ...]
+    shared: bool
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A server's metric names mapped to normalised signals. `detect` are names any of which proves its presence.
+
+    `verified` names the recorded real page its names were checked against, empty if none was. `model_label` is the
+    label that tells models apart, empty when the dialect has none.
+    """
+
+    id: str
+    title: str
+    status: str
+    verified: str
+    detect: tuple[str, ...]
+    model_label: str
+    signals: tuple[SignalExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalName:
+    """A normalised signal: its unit, whether more of it is worse, and what would have to be there to see it."""
+
+    id: str
+    unit: str
+    title: str
+    needs: str
+    higher_is_worse: bool
