@@ -1,0 +1,1 @@
+"""Use cases over Protocols: they know what must happen, not who does it."""

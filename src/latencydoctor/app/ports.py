@@ -1,0 +1,169 @@
+"""The edges as the use cases see them.
+
+Implementations live in `sources`, `targets`, `load` and `stack`; `cli/wiring.py` alone knows both sides. Nothing here
+raises for an absent value: what cannot be read comes back as a `Gap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Selection, Series, Window
+from latencydoctor.model.remedy import RunSummary, TargetState
+from latencydoctor.model.rule import Dialect, LogRule
+
+
+@dataclass(frozen=True, slots=True)
+class RangeQuery:
+    """One signal's PromQL over a window, one point every `step_s` seconds; the answer must be a single series."""
+
+    signal: str
+    unit: str
+    query: str
+    window: Window
+    step_s: float
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A service that the metrics could mean: its model and the matchers that pick it out from the others."""
+
+    model: str
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What one metrics source holds at a moment: metric names, the services there, the time between samples."""
+
+    names: frozenset[str]
+    candidates: tuple[Candidate, ...]
+    scrape_interval_s: float | None
+    newest_sample_s: float | None
+    queries: tuple[QueryRecord, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What a source gave: some values, some gaps, and every query it was asked."""
+
+    series: tuple[Series, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    log_events: tuple[LogEvent, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    queries: tuple[QueryRecord, ...] = ()
+
+
+class MetricsSource(Protocol):
+    """A Prometheus or what stands in for it."""
+
+    def discover(self, dialects: Sequence[Dialect], selection: Selection, at_s: float) -> Discovery:
+        """Look what is there at `at_s`, within the source's deadline.
+
+        Raises `SourceError` when the source is configured wrongly (refused credentials, no Prometheus at that URL)
+        and `CannotTell` when it does not answer.
+        """
+        ...
+
+    def collect(self, queries: Sequence[RangeQuery]) -> Readings:
+        """Ask all queries side by side within one deadline; what fails or is late comes back as a gap."""
+        ...
+
+
+class FactSource(Protocol):
+    """Something with a present but no history: Triton's configuration and statistics, NVML."""
+
+    def read(self, selection: Selection) -> Readings:
+        """Facts and gaps; never raises for an absent value."""
+        ...
+
+
+class LogSource(Protocol):
+    """Log files, read once."""
+
+    def read(self, rules: Sequence[LogRule], window: Window) -> Readings:
+        """Events of `rules` whose time lies in `window` (events without a time are kept), worst first."""
+        ...
+
+
+class Target(Protocol):
+    """A deployment that can be looked at and asked what a change would compile to. Changes nothing."""
+
+    @property
+    def name(self) -> str:
+        """The target's identity as plans record it."""
+        ...
+
+    def read(self) -> TargetState:
+        """Settings, digests and the configuration in effect; `KnownError` when it cannot be read."""
+        ...
+
+    def preview(self, settings_text: str) -> str:
+        """The server configuration these settings would compile to, without applying them."""
+        ...
+
+
+class Changer(Protocol):
+    """The only port that changes a target; `targets/executor.py` implements it."""
+
+    def write(self, settings_text: str, *, expected_digest: str) -> TargetState:
+        """Put the settings in place atomically and wait until they are in effect; return the state read back.
+
+        Raises `Refused` when the target's digest is not `expected_digest` any more, and `KnownError` when the settings
+        did not come into effect in time (the caller then writes the inverse).
+        """
+        ...
+
+
+class RunLog(Protocol):
+    """The journal as the use cases write it: each call is on disk before it returns."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's name, in every record and in tagged cache keys."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Where the journal lies."""
+        ...
+
+    def record(self, event: str, **fields: object) -> None:
+        """Append one record, chained to the one before, flushed and fsynced."""
+        ...
+
+
+class RunHistory(Protocol):
+    """All journals of a target."""
+
+    def list(self) -> tuple[RunSummary, ...]:
+        """Newest first; a run without an end is open."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A use case's word on what it is doing: a phase, a line for people, and a fraction done when known."""
+
+    phase: str
+    text: str
+    done_ratio: float | None = None
+
+
+Observer = Callable[[Progress], None]
+
+
+class Clock(Protocol):
+    """Time as the use cases see it, so that tests need not wait."""
+
+    def now_s(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...

@@ -1,0 +1,1 @@
+"""YAML in, records out: rules, playbooks and configuration, with all errors at once and their places."""

@@ -1,0 +1,1 @@
+"""Raw readings to evidence; pure."""

@@ -1,0 +1,1 @@
+"""Open-loop load from a child process."""

@@ -1,0 +1,54 @@
+"""Where to look and what counts as bad: the records behind `latencydoctor.yaml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Names of where a secret lies (a file or an environment variable), never the secret itself."""
+
+    username: str = ""
+    password_env: str = ""
+    password_file: str = ""
+    bearer_env: str = ""
+    bearer_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusSource:
+    """A Prometheus, or what speaks its API, at `url` (a path prefix is kept)."""
+
+    url: str
+    credentials: Credentials = Credentials()
+    ca_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """What healthy means. Defaults from the mission: p99 below 1 s, errors below 0.5 %."""
+
+    p99_ms: float = 1000.0
+    error_ratio: float = 0.005
+    baseline_ratio: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything `latencydoctor.yaml` can say; `path` is where it was read, empty when defaults are in use.
+
+    `triton_grpc` is host:port; `logs` are paths, folders or globs; `thresholds` override a playbook's by name;
+    `bundled_state` is the state folder of a bundled stack that fixes may change, empty when there is none.
+    """
+
+    path: str = ""
+    prometheus: PrometheusSource | None = None
+    triton_grpc: str = ""
+    logs: tuple[str, ...] = ()
+    nvml: bool = True
+    selector: str = ""
+    model: str = ""
+    slo: Slo = field(default_factory=Slo)
+    thresholds: tuple[tuple[str, float], ...] = ()
+    bundled_state: str = ""

@@ -1,0 +1,1 @@
+"""A diagnosis and settings to a plan, and the judgement afterwards; pure."""

@@ -1,0 +1,1 @@
+"""Diagnosis and plan to text for people and machines."""

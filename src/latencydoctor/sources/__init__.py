@@ -1,0 +1,1 @@
+"""Read-only edges: metrics, statistics, NVML, logs, bundles."""
