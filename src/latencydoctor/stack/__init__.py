@@ -1,0 +1,1 @@
+"""The patient: a real, small serving stack (Triton, Valkey, gateway, controller, Prometheus, Alertmanager)."""

@@ -1,0 +1,213 @@
+"""The stack's one settings file: records, strict loading, checks, and atomic writing.
+
+The controller compiles the settings for Triton; the gateway reads deadline, cache and priorities from the same file.
+The generation number at its top is repeated by both in their metrics, so anyone can see which settings are in effect.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from latencydoctor.stack.files import write_atomically
+from latencydoctor.stack.yaml_nodes import Fields, Problems, compose, read_text
+
+MODEL_NAME = "faq-encoder"
+ACCELERATOR = re.compile(r"sim:[a-z0-9][a-z0-9-]{0,40}|cpu")
+MAX_PRIORITY_LEVEL = 2
+MAX_BATCH_SIZE = 128
+MAX_TIMEOUT_MICROS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchingSettings:
+    """Triton's dynamic batcher: wait up to `timeout_micros` for `preferred_batch_size` requests (0: none preferred)."""
+
+    enabled: bool = True
+    preferred_batch_size: int = 16
+    max_batch_size: int = 32
+    timeout_micros: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritySettings:
+    """Triton's level for each priority a request can name; 1 is served first."""
+
+    vip: int = 1
+    standard: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceSettings:
+    """What serves the model and how; `deadline_ms` bounds a request from the gateway's side.
+
+    The priorities reach Triton only with `priority_levels: true`, because a model with levels no longer fetches the
+    next batch ahead.
+    """
+
+    model: str = MODEL_NAME
+    precision: str = "fp32"
+    replicas: int = 1
+    deadline_ms: int = 5000
+    batching: BatchingSettings = BatchingSettings()
+    priorities: PrioritySettings = PrioritySettings()
+    priority_levels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """The answer cache in Valkey."""
+
+    enabled: bool = True
+    ttl_seconds: int = 300
+    max_entries: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The whole file. `generation` grows by one with each change."""
+
+    generation: int = 1
+    inference: InferenceSettings = InferenceSettings()
+    cache: CacheSettings = CacheSettings()
+    accelerator: str = "sim:small"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether times come from the simulated accelerator; everything that shows them has to say so."""
+        return self.accelerator.startswith("sim:")
+
+    @property
+    def profile(self) -> str:
+        """Name of the simulated accelerator's profile, "" on real hardware."""
+        return self.accelerator.removeprefix("sim:") if self.simulated else ""
+
+    def next_generation(self) -> Settings:
+        """The same settings with the generation number one higher."""
+        return replace(self, generation=self.generation + 1)
+
+
+def load(path: Path) -> Settings:
+    """Settings of the file at `path`; ContentError(s) with file:line for everything wrong with it."""
+    return parse(read_text(path), str(path))
+
+
+def parse(text: str, name: str = "settings") -> Settings:
+    """Settings of a YAML text; `name` stands for the file in error messages."""
+    top, problems = compose(text, name)
+    inference, cache = top.inner("inference"), top.inner("cache")
+    batching, priorities = inference.inner("batching"), inference.inner("priorities")
+    default = Settings()
+    settings = Settings(
+        generation=top.whole("generation", default.generation),
+        inference=_read_inference(inference, batching, priorities),
+        cache=CacheSettings(
+            enabled=cache.switch("enabled", default.cache.enabled),
+            ttl_seconds=cache.whole("ttl_seconds", default.cache.ttl_seconds),
+            max_entries=cache.whole("max_entries", default.cache.max_entries),
+        ),
+        accelerator=top.text("accelerator", default.accelerator),
+    )
+    sections = {part.path: part for part in (top, inference, batching, priorities, cache)}
+    for part in sections.values():
+        part.refuse_rest()
+    if not problems.found:
+        for key, message, hint in _violations(settings):
+            section, _, leaf = key.rpartition(".")
+            problems.add(f"{key} {message}", sections[section].at(leaf), hint)
+    problems.raise_any()
+    return settings
+
+
+def _read_inference(inference: Fields, batching: Fields, priorities: Fields) -> InferenceSettings:
+    default = InferenceSettings()
+    return InferenceSettings(
+        model=inference.text("model", default.model),
+        precision=inference.text("precision", default.precision),
+        replicas=inference.whole("replicas", default.replicas),
+        deadline_ms=inference.whole("deadline_ms", default.deadline_ms),
+        batching=BatchingSettings(
+            enabled=batching.switch("enabled", default.batching.enabled),
+            preferred_batch_size=batching.whole("preferred_batch_size", default.batching.preferred_batch_size),
+            max_batch_size=batching.whole("max_batch_size", default.batching.max_batch_size),
+            timeout_micros=batching.whole("timeout_micros", default.batching.timeout_micros),
+        ),
+        priorities=PrioritySettings(
+            vip=priorities.whole("vip", default.priorities.vip),
+            standard=priorities.whole("standard", default.priorities.standard),
+        ),
+        priority_levels=inference.switch("priority_levels", default.priority_levels),
+    )
+
+
+def validate(settings: Settings, name: str = "settings") -> None:
+    """Raises ContentError(s) when settings built in code could not be loaded from a file."""
+    problems = Problems(name)
+    for key, message, hint in _violations(settings):
+        problems.add(f"{key} {message}", None, hint)
+    problems.raise_any()
+
+
+def _violations(settings: Settings) -> list[tuple[str, str, str]]:
+    """(key, what is wrong, hint) for each rule the settings break."""
+    inference, batching, cache = settings.inference, settings.inference.batching, settings.cache
+    found = _out_of_range(
+        ("generation", settings.generation, 1, 2**53),
+        ("inference.deadline_ms", inference.deadline_ms, 10, 600_000),
+        ("inference.batching.max_batch_size", batching.max_batch_size, 1, MAX_BATCH_SIZE),
+        ("inference.batching.preferred_batch_size", batching.preferred_batch_size, 0, MAX_BATCH_SIZE),
+        ("inference.batching.timeout_micros", batching.timeout_micros, 0, MAX_TIMEOUT_MICROS),
+        ("inference.priorities.vip", inference.priorities.vip, 1, MAX_PRIORITY_LEVEL),
+        ("inference.priorities.standard", inference.priorities.standard, 1, MAX_PRIORITY_LEVEL),
+        ("cache.ttl_seconds", cache.ttl_seconds, 1, 7 * 24 * 3600),
+        ("cache.max_entries", cache.max_entries, 1, 10_000_000),
+    )
+    if batching.preferred_batch_size > batching.max_batch_size:
+        message = f"is {batching.preferred_batch_size}, above max_batch_size {batching.max_batch_size}"
+        found.append(("inference.batching.preferred_batch_size", message, "Lower it, or raise max_batch_size."))
+    return found + _unavailable(settings)
+
+
+def _out_of_range(*bounds: tuple[str, int, int, int]) -> list[tuple[str, str, str]]:
+    return [
+        (key, f"must be between {low} and {high}, not {value}", "")
+        for key, value, low, high in bounds
+        if not low <= value <= high
+    ]
+
+
+def _unavailable(settings: Settings) -> list[tuple[str, str, str]]:
+    """Values that are reserved but not served by this release, each with what to use instead."""
+    inference, found = settings.inference, []
+    if inference.model != MODEL_NAME:
+        found.append(("inference.model", f"must be {MODEL_NAME}", "It is the only model the stack carries."))
+    if inference.precision == "int8":
+        found.append(("inference.precision", "int8 is not available in this release", "Use fp32."))
+    elif inference.precision != "fp32":
+        found.append(("inference.precision", f"must be fp32, not {inference.precision!r}", ""))
+    if inference.replicas != 1:
+        found.append(("inference.replicas", "must be 1 in this release", "One device is simulated."))
+    if settings.accelerator == "cuda":
+        found.append(("accelerator", "cuda is not available in this release", "Use sim:small or cpu."))
+    elif not ACCELERATOR.fullmatch(settings.accelerator):
+        found.append(("accelerator", f"must be sim:<profile> or cpu, not {settings.accelerator!r}", ""))
+    return found
+
+
+def dump(settings: Settings) -> str:
+    """The settings as YAML text that `parse` reads back to an equal value; keys keep the documented order."""
+    return yaml.dump(_plain(settings), Dumper=yaml.CSafeDumper, sort_keys=False, default_flow_style=False)
+
+
+def _plain(record: object) -> object:
+    if is_dataclass(record):
+        return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
+    return record
+
+
+def save(path: Path, settings: Settings) -> None:
+    """Writes the settings so that a reader, or a crash, sees either the old file or the new one. OSError passes."""
+    write_atomically(path, dump(settings))
