@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
-    """Temporary name, fsync, rename, fsync of the folder; the temporary file never outlives a failure. OSError passes."""
+    """Temporary name, fsync, rename, fsync of the folder; the temporary file never outlives a failure."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)

@@ -1,0 +1,146 @@
+"""Where everything of one stack lies: the paths of its state folder and the short folder of its sockets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from latencydoctor.errors import KnownError
+
+MAX_SOCKET_PATH_BYTES = 85
+"""A Unix socket's path holds 107 bytes; supervisord binds it under a temporary name up to 20 bytes longer first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The paths of one stack, all below `state` (mode 0700) except the sockets when their path would be too long."""
+
+    state: Path
+
+    @property
+    def settings(self) -> Path:
+        return self.state / "settings.yaml"
+
+    @property
+    def endpoints(self) -> Path:
+        return self.state / "endpoints.json"
+
+    @property
+    def doctor_config(self) -> Path:
+        """The doctor's configuration for this stack, so that it meets the stack as a stranger's."""
+        return self.state / "latencydoctor.yaml"
+
+    @property
+    def run(self) -> Path:
+        return self.state / "run"
+
+    @property
+    def lock(self) -> Path:
+        """Held by `up` and `down`, so that two of them on one state folder take turns."""
+        return self.run / "stack.lock"
+
+    @property
+    def device_lock(self) -> Path:
+        """Held by a model instance for each execution: the simulated device does one thing at a time."""
+        return self.run / "device.lock"
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    def log(self, part: str) -> Path:
+        return self.logs / f"{part}.log"
+
+    @property
+    def models(self) -> Path:
+        """Triton's model repository."""
+        return self.state / "models"
+
+    @property
+    def supervisor_config(self) -> Path:
+        return self.state / "supervisord.conf"
+
+    @property
+    def supervisor_pid(self) -> Path:
+        return self.run / "supervisord.pid"
+
+    @property
+    def prometheus(self) -> Path:
+        return self.state / "prometheus"
+
+    @property
+    def alertmanager(self) -> Path:
+        return self.state / "alertmanager"
+
+    @property
+    def valkey(self) -> Path:
+        return self.state / "valkey"
+
+    @property
+    def identity(self) -> str:
+        """A short name unique to this state folder: marks its processes and its shared-memory segments."""
+        return hashlib.sha256(os.fsencode(self.state)).hexdigest()[:12]
+
+    @property
+    def shm_prefix(self) -> str:
+        """What every shared-memory segment of this stack's Triton starts with, below /dev/shm."""
+        return f"latencydoctor-{self.identity}-"
+
+    def folders(self) -> tuple[Path, ...]:
+        """Every folder `create` makes."""
+        return (
+            self.state,
+            self.run,
+            self.logs,
+            self.models,
+            self.prometheus,
+            self.alertmanager,
+            self.valkey,
+        )
+
+    def create(self) -> None:
+        """Makes the folders, each for its owner only; KnownError when the state folder is somebody else's."""
+        self.state.parent.mkdir(parents=True, exist_ok=True)
+        for folder in self.folders():
+            folder.mkdir(mode=0o700, exist_ok=True)
+        _own_only(self.state)
+
+    def sockets(self) -> Path:
+        """The folder of the Unix sockets: `run`, or a short one that is made, and remembered in `run`, on first use."""
+        if len(os.fsencode(self.run)) + len("/supervisor.sock") <= MAX_SOCKET_PATH_BYTES:
+            return self.run
+        note = self.run / "socket-folder"
+        try:
+            folder = Path(note.read_text(encoding="utf-8").strip())
+        except FileNotFoundError:
+            folder = Path(tempfile.mkdtemp(prefix="latencydoctor-", dir="/tmp"))
+            note.write_text(f"{folder}\n", encoding="utf-8")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _own_only(folder)
+        return folder
+
+
+def _own_only(folder: Path) -> None:
+    """Local users who can reach the sockets or the model folder can run code as us: refuse a folder they own."""
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+        raise KnownError(
+            f"{folder} belongs to another user or is no folder",
+            hint="Choose another state folder with --state.",
+        )
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def locate(state: Path | None) -> Layout:
+    """The layout of `state`, or of the default state folder of this user."""
+    if state is None:
+        # Only here: a command that never touches the stack need not load it.
+        from platformdirs import user_state_path  # noqa: PLC0415
+
+        state = user_state_path("latencydoctor", appauthor=False) / "stack" / "default"
+    return Layout(state.expanduser().absolute())
