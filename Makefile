@@ -1,0 +1,72 @@
+# `make demo` and `make test` are all a fresh machine with Python and make needs: each does its own set-up first.
+# Set-up talks on stderr, so `make -s demo` leaves the result alone on stdout.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+export PYTHON
+# Arguments for the drill: make demo DRILL_ARGS='--fault saturation'
+DRILL_ARGS ?=
+# Arguments for pytest: make test PYTEST_ARGS='-k plan'
+PYTEST_ARGS ?=
+# QUICK=1 makes a benchmark short enough to try, too short to quote.
+QUICK ?=
+export QUICK
+# Folders that the checks read; a folder that is not there yet is left out.
+CHECKED := $(wildcard src tests benchmarks scripts)
+
+.PHONY: help setup setup-venv demo test coverage check lint types contracts wheel format \
+        bench-gateway bench-startup clean distclean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
+
+setup: ## everything the other targets need: .venv, packages, Prometheus, Alertmanager
+	@sh scripts/setup.sh stack
+
+setup-venv:
+	@sh scripts/setup.sh venv
+
+demo: setup ## the incident on a real Triton: diagnosed, fixed, verified (about two minutes)
+	@$(BIN)/latencydoctor drill flash-crowd $(DRILL_ARGS)
+
+test: setup ## all tests, with branch coverage over child processes
+	@$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory coverage
+
+coverage: ## the coverage report of the last `make test`; fails below fail_under in pyproject.toml
+	@$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+check: lint types contracts wheel ## what a change must pass beside the tests
+
+lint: setup-venv ## ruff: format and rules
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+
+types: setup-venv ## mypy, strict
+	$(BIN)/mypy
+
+contracts: setup-venv ## which way imports go, and the size of modules and functions
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/architecture/test_budget.py
+
+wheel: setup-venv ## build the wheel from the sdist and try it in a clean environment
+	$(BIN)/python scripts/check_wheel.py
+
+format: setup-venv ## ruff: rewrite
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+bench-gateway: setup ## what the gateway adds to a call, and the rate it holds on cache hits
+	@$(BIN)/python -m benchmarks.gateway
+
+bench-startup: setup-venv ## `latencydoctor --help` beside a two-command Typer program
+	@$(BIN)/python -m benchmarks.startup
+
+clean: ## remove what builds and tests leave
+	rm -rf dist build htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
+
+distclean: clean ## and the environment and fetched servers as well
+	rm -rf .venv .cache
