@@ -95,7 +95,9 @@ def _bound(leaf: Leaf, evidence: Evidence, thresholds: dict[str, float]) -> floa
     if leaf.than_signal is None:
         return thresholds[leaf.threshold or ""]
     other = evidence.find(leaf.than_signal)
-    return other if isinstance(other, Gap) else other.value * leaf.times
+    if isinstance(other, Gap):
+        return other
+    return other.value * (thresholds[leaf.times] if leaf.times else 1.0)
 
 
 def _basis(basis: Basis, measure: Measure) -> float | None:

@@ -25,14 +25,17 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """`basis` of `signal`, compared with the threshold named `threshold`, or with another signal times `times`."""
+    """`basis` of `signal`, compared with the threshold named `threshold`, or with the value of `than_signal`.
+
+    `times`, when not empty, names the threshold by which the other signal's value is multiplied.
+    """
 
     signal: str
     comparison: Comparison
     basis: Basis
     threshold: str | None
     than_signal: str | None
-    times: float
+    times: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,166 @@
+"""Reads `playbooks/*.yaml` into decision trees and checks that each can be walked to an end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from latencydoctor.content.reader import Mapping, Problems, load_mapping
+from latencydoctor.model.playbook import (
+    All,
+    AnyOf,
+    Basis,
+    Comparison,
+    Condition,
+    Leaf,
+    LogLeaf,
+    Not,
+    Playbook,
+    Question,
+    Verdict,
+)
+
+_COMPARISONS = tuple(one.value for one in Comparison)
+_NEVER = All(())
+
+
+def load(path: Path) -> Playbook:
+    """One playbook; raises `ContentErrors` with every problem and its line."""
+    problems = Problems()
+    playbook = _read(path, problems)
+    problems.raise_any()
+    assert playbook is not None, "a file without a playbook has noted a problem"
+    return playbook
+
+
+def load_all(root: Path) -> tuple[Playbook, ...]:
+    """Every playbook of a content root, by id; raises `ContentErrors` with the problems of all files at once."""
+    problems = Problems()
+    found = [_read(path, problems) for path in sorted((root / "playbooks").glob("*.yaml"))]
+    problems.raise_any()
+    return tuple(playbook for playbook in found if playbook is not None)
+
+
+def _read(path: Path, problems: Problems) -> Playbook | None:
+    top = load_mapping(path, problems)
+    if top is None:
+        return None
+    playbook_id = top.text("id")
+    if playbook_id and playbook_id != path.stem:
+        top.problem(f"id is {playbook_id!r} but the file is called {path.stem!r}; they must be the same", "id")
+    thresholds = top.numbers("thresholds")
+    names = frozenset(name for name, _ in thresholds)
+    questions: list[Question] = []
+    verdicts: list[Verdict] = []
+    for node_id, node in top.entries("nodes"):
+        if "when" in node:
+            questions.append(_question(node_id, node, names))
+        else:
+            verdicts.append(_verdict(node_id, node))
+        node.close()
+    playbook = Playbook(
+        id=playbook_id,
+        title=top.text("title"),
+        symptom=top.text("symptom"),
+        start=top.text("start"),
+        thresholds=thresholds,
+        questions=tuple(questions),
+        verdicts=tuple(verdicts),
+    )
+    top.close()
+    _check_branches(playbook, top)
+    return playbook
+
+
+def _question(node_id: str, node: Mapping, thresholds: frozenset[str]) -> Question:
+    when = node.mapping("when")
+    return Question(
+        id=node_id,
+        text=node.text("question"),
+        condition=_condition(when, thresholds) if when else _NEVER,
+        yes=node.text("yes"),
+        no=node.text("no"),
+        unknown=node.text("unknown"),
+        gate=node.flag("gate", False),
+    )
+
+
+def _verdict(node_id: str, node: Mapping) -> Verdict:
+    return Verdict(
+        id=node_id,
+        cause=node.text("cause", "") or None,
+        title=node.text("title"),
+        meaning=node.text("meaning"),
+        advice=node.text("advice"),
+        not_this=node.text("not_this", ""),
+        fix=node.text("fix", ""),
+        symptoms=node.texts("symptoms", ()),
+    )
+
+
+def _condition(node: Mapping, thresholds: frozenset[str]) -> Condition:
+    if "all" in node:
+        result: Condition = All(tuple(_condition(part, thresholds) for part in node.mappings("all")))
+    elif "any" in node:
+        result = AnyOf(tuple(_condition(part, thresholds) for part in node.mappings("any")))
+    elif "not" in node:
+        inner = node.mapping("not")
+        result = Not(_condition(inner, thresholds)) if inner else _NEVER
+    elif "log" in node:
+        result = LogLeaf(node.text("log"), node.whole("at_least", 1))
+    else:
+        result = _leaf(node, thresholds)
+    if isinstance(result, All | AnyOf) and not result.parts:
+        node.problem("an empty list of conditions answers nothing")
+    node.close()
+    return result
+
+
+def _leaf(node: Mapping, thresholds: frozenset[str]) -> Condition:
+    signal = node.text("signal")
+    basis = Basis(node.choice("of", tuple(one.value for one in Basis), Basis.VALUE.value))
+    given = [name for name in _COMPARISONS if name in node]
+    if len(given) != 1:
+        node.problem(f"a comparison needs exactly one of: {', '.join(_COMPARISONS)}")
+        return _NEVER
+    comparison = Comparison(given[0])
+    than = node.text("than", "")
+    if than:
+        # `at_least: ratio` with `than: signal` multiplies the other signal by a named threshold.
+        times = _threshold(node, given[0], thresholds)
+        return Leaf(signal, comparison, basis, None, than, times)
+    return Leaf(signal, comparison, basis, _threshold(node, given[0], thresholds), None)
+
+
+def _threshold(node: Mapping, key: str, thresholds: frozenset[str]) -> str:
+    name = node.text(key)
+    if name and name not in thresholds:
+        hint = "Add it to `thresholds:` at the top of the file; numbers have no place inside a condition."
+        node.problem(f"no threshold is called {name!r}", key, hint)
+    return name
+
+
+def _check_branches(playbook: Playbook, top: Mapping) -> None:
+    """Every branch leads to a node, every node is reached, and no path comes back to where it was."""
+    questions = {one.id: one for one in playbook.questions}
+    known = set(questions) | {one.id for one in playbook.verdicts}
+    if playbook.start and playbook.start not in known:
+        top.problem(f"start names {playbook.start!r}, which is no node", "start")
+    for question in playbook.questions:
+        for branch in (question.yes, question.no, question.unknown):
+            if branch and branch not in known:
+                top.problem(f"node {question.id!r} leads to {branch!r}, which is no node", "nodes")
+    reached = _reach(playbook.start, questions, top, ())
+    for node_id in sorted(known - reached):
+        top.problem(f"node {node_id!r} cannot be reached from {playbook.start!r}", "nodes")
+
+
+def _reach(node_id: str, questions: dict[str, Question], top: Mapping, path: tuple[str, ...]) -> set[str]:
+    if node_id in path:
+        top.problem(f"the path {' > '.join((*path, node_id))} comes back to where it was", "nodes")
+        return set()
+    question = questions.get(node_id)
+    reached = {node_id}
+    if question is not None:
+        for branch in dict.fromkeys((question.yes, question.no, question.unknown)):
+            reached |= _reach(branch, questions, top, (*path, node_id))
+    return reached
