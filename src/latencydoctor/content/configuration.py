@@ -1,0 +1,123 @@
+"""Reads `latencydoctor.yaml`: where to look, what counts as bad, what may be changed.
+
+Looked for at `--config`, then $LATENCYDOCTOR_CONFIG, then `./latencydoctor.yaml`, then the XDG configuration folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping as Environment
+from pathlib import Path
+
+from latencydoctor.content.reader import Mapping, Problems, load_mapping
+from latencydoctor.errors import KnownError
+from latencydoctor.model.configuration import Configuration, Credentials, PrometheusSource, Slo
+
+FILE_NAME = "latencydoctor.yaml"
+ENVIRONMENT_NAME = "LATENCYDOCTOR_CONFIG"
+
+
+def find(explicit: Path | None, environment: Environment[str, str] = os.environ) -> Path | None:
+    """The configuration file in effect, None when there is none; `KnownError` when one was named and is not there."""
+    named = explicit or (Path(environment[ENVIRONMENT_NAME]) if environment.get(ENVIRONMENT_NAME) else None)
+    if named is not None:
+        if not named.is_file():
+            by = "--config" if explicit else f"${ENVIRONMENT_NAME}"
+            raise KnownError(f"no configuration file at {named}", hint=f"Check the path given by {by}.")
+        return named
+    home = Path(environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "~")).expanduser() / ".config")
+    for candidate in (Path(FILE_NAME), home / "latencydoctor" / FILE_NAME):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def load(path: Path) -> Configuration:
+    """Read one file; raises `ContentErrors` with every problem and its line."""
+    problems = Problems()
+    top = load_mapping(path, problems)
+    configuration = _read(top, path) if top else Configuration()
+    problems.raise_any()
+    return configuration
+
+
+def _read(top: Mapping, path: Path) -> Configuration:
+    sources = top.mapping("sources", None)
+    targets = top.mapping("targets", None)
+    slo = top.mapping("slo", None)
+    bundled = targets.mapping("bundled", None) if targets else None
+    configuration = Configuration(
+        path=str(path),
+        prometheus=_prometheus(sources),
+        triton_grpc=_triton(sources),
+        logs=_logs(sources, path),
+        nvml=sources.flag("nvml", True) if sources else True,
+        selector=top.text("selector", ""),
+        model=top.text("model", ""),
+        slo=_slo(slo) if slo else Slo(),
+        thresholds=top.numbers("thresholds", None),
+        bundled_state=_below(path, bundled.text("state")) if bundled else "",
+    )
+    for mapping in (bundled, targets, sources, slo, top):
+        if mapping:
+            mapping.close()
+    return configuration
+
+
+def _prometheus(sources: Mapping | None) -> PrometheusSource | None:
+    node = sources.mapping("prometheus", None) if sources else None
+    if node is None:
+        return None
+    credentials = Credentials(
+        username=node.text("username", ""),
+        password_env=node.text("password_env", ""),
+        password_file=node.text("password_file", ""),
+        bearer_env=node.text("bearer_env", ""),
+        bearer_file=node.text("bearer_file", ""),
+    )
+    for secret in ("password", "bearer", "token"):
+        if secret in node:
+            hint = f"Use {'password' if secret == 'password' else 'bearer'}_env or _file to name where it lies."
+            node.problem(f"a secret does not belong into this file: {secret}", secret, hint)
+            node.text(secret, "")
+    source = PrometheusSource(url=node.text("url"), credentials=credentials, ca_file=node.text("ca_file", ""))
+    node.close()
+    return source
+
+
+def _triton(sources: Mapping | None) -> str:
+    node = sources.mapping("triton", None) if sources else None
+    if node is None:
+        return ""
+    address = node.text("grpc")
+    if address and not address.rpartition(":")[2].isdigit():
+        node.problem(
+            f"sources.triton.grpc is {address!r}, not host:port", "grpc", "Triton's gRPC port is 8001 by default."
+        )
+    node.close()
+    return address
+
+
+def _logs(sources: Mapping | None, path: Path) -> tuple[str, ...]:
+    return tuple(_below(path, text) for text in sources.texts("logs", ())) if sources else ()
+
+
+def _below(path: Path, text: str) -> str:
+    """Paths in the file are relative to the file, not to where the command happens to run."""
+    return str(path.parent / Path(text).expanduser())
+
+
+def _slo(node: Mapping) -> Slo:
+    defaults = Slo()
+    slo = Slo(
+        p99_ms=node.number("p99_ms", defaults.p99_ms),
+        error_ratio=node.number("error_ratio", defaults.error_ratio),
+        baseline_ratio=node.number("baseline_ratio", defaults.baseline_ratio),
+    )
+    if slo.p99_ms <= 0:
+        node.problem("slo.p99_ms must be above 0", "p99_ms")
+    if not 0 < slo.error_ratio <= 1:
+        node.problem("slo.error_ratio must be above 0 and at most 1", "error_ratio", "0.005 is half a per cent.")
+    if slo.baseline_ratio <= 1:
+        node.problem("slo.baseline_ratio must be above 1", "baseline_ratio")
+    return slo
