@@ -1,0 +1,59 @@
+"""Signals and comparisons in the words of the field; one word for one thing on every screen."""
+
+from __future__ import annotations
+
+from latencydoctor.model.diagnosis import Answer, Finding
+from latencydoctor.report.units import amount
+
+_NAMES = {
+    "e2e_p99_ms": "p99 latency",
+    "e2e_mean_ms": "mean latency",
+    "queue_time_ms": "queue time",
+    "queue_depth": "queue depth",
+    "batch_size_mean": "mean batch size",
+    "accelerator_busy_ratio": "accelerator busy",
+    "accelerator_clock_ratio": "accelerator clock",
+    "accelerator_throttled_ratio": "accelerator throttled",
+    "accelerator_memory_used_bytes": "accelerator memory",
+    "cache_hit_ratio": "cache hit ratio",
+    "cache_lookup_rate_rps": "cache lookups",
+    "config_max_batch_size": "maximum batch size",
+    "config_preferred_batch_size": "preferred batch size",
+    "config_queue_delay_ms": "batch queue delay",
+    "config_dynamic_batching": "dynamic batching",
+    "preprocess_share_ratio": "preprocessing share",
+    "preprocess_time_ms": "preprocessing time",
+    "network_time_ms": "time outside the server",
+    "server_time_ms": "server time",
+    "compute_time_ms": "compute time",
+    "request_rate_rps": "request rate",
+    "error_ratio": "error ratio",
+    "process_resets": "server restarts",
+    "settings_generation": "settings generation",
+    "settings_error": "failed settings",
+}
+_WORDS = {"above": ">", "below": "<", "at_least": "≥", "at_most": "≤"}
+_REFUTED = {"above": "≤", "below": "≥", "at_least": "<", "at_most": ">"}
+
+
+def name(signal: str) -> str:
+    """The signal's name for people."""
+    if signal.startswith("log:"):
+        return f"log events {signal[4:]}"
+    return _NAMES.get(signal, signal.replace("_", " "))
+
+
+def compared(finding: Finding) -> str:
+    """`412 ms > 50 ms`, told as it is true: a comparison answered no is shown with the opposite sign."""
+    if finding.gap is not None:
+        return f"not known: {finding.gap.reason.value}"
+    value = amount(finding.value, finding.unit)
+    if finding.threshold is None:
+        return value
+    signs = _REFUTED if finding.answer is Answer.NO else _WORDS
+    return f"{value} {signs.get(finding.comparison, finding.comparison)} {amount(finding.threshold, finding.unit)}"
+
+
+def before(finding: Finding) -> str:
+    """The baseline's value, empty when there is none."""
+    return amount(finding.baseline, finding.unit) if finding.baseline is not None else ""
