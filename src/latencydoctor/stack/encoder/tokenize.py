@@ -10,8 +10,9 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-MAX_TOKENS = 16
-"""Every input has this length, padded or cut, so that Triton can always batch."""
+from latencydoctor.stack.encoder.shape import MAX_TOKENS
+
+__all__ = ["MAX_TOKENS", "TOKENIZER_FILE", "TextTokenizer", "Tokens", "mask_numbers", "normalise"]
 
 TOKENIZER_FILE = Path(__file__).with_name("tokenizer.json")
 

@@ -1,0 +1,60 @@
+"""Settings to Triton's own configuration: `config.pbtxt` for the model folder, JSON for a load over gRPC.
+
+Both come from one protobuf message of Triton's client, so that they cannot differ. No path, port or time is in it: the
+same settings give the same text on every machine.
+"""
+
+from __future__ import annotations
+
+from google.protobuf import json_format, text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from latencydoctor.stack.encoder.shape import MAX_TOKENS
+from latencydoctor.stack.settings import InferenceSettings, Settings
+
+HEADER = "# Compiled from settings.yaml; edits here are overwritten by the next change of the settings.\n"
+
+
+def model_config(settings: Settings) -> pb.ModelConfig:
+    """The configuration of the model for these settings."""
+    inference = settings.inference
+    config = pb.ModelConfig(
+        name=inference.model,
+        backend="python",
+        max_batch_size=inference.batching.max_batch_size,
+        input=[
+            pb.ModelInput(name=name, data_type=pb.TYPE_INT64, dims=[MAX_TOKENS])
+            for name in ("input_ids", "attention_mask")
+        ],
+        output=[
+            pb.ModelOutput(name="answer_index", data_type=pb.TYPE_INT32, dims=[1]),
+            pb.ModelOutput(name="score", data_type=pb.TYPE_FP32, dims=[1]),
+        ],
+        instance_group=[pb.ModelInstanceGroup(count=inference.replicas, kind=pb.ModelInstanceGroup.KIND_CPU)],
+    )
+    config.parameters["accelerator"].string_value = settings.accelerator
+    config.parameters["precision"].string_value = inference.precision
+    if inference.batching.enabled:
+        config.dynamic_batching.CopyFrom(_dynamic_batching(inference))
+    return config
+
+
+def _dynamic_batching(inference: InferenceSettings) -> pb.ModelDynamicBatching:
+    batching = inference.batching
+    message = pb.ModelDynamicBatching(max_queue_delay_microseconds=batching.timeout_micros)
+    if batching.preferred_batch_size:
+        message.preferred_batch_size.append(batching.preferred_batch_size)
+    if inference.priority_levels:
+        message.priority_levels = max(inference.priorities.vip, inference.priorities.standard)
+        message.default_priority_level = inference.priorities.standard
+    return message
+
+
+def to_pbtxt(settings: Settings) -> str:
+    """The text of `config.pbtxt`."""
+    return HEADER + str(text_format.MessageToString(model_config(settings)))
+
+
+def to_json(settings: Settings) -> str:
+    """The same configuration as the JSON text that `load_model(name, config=...)` takes."""
+    return str(json_format.MessageToJson(model_config(settings), preserving_proto_field_name=True, indent=None))

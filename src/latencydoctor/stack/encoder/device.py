@@ -1,0 +1,111 @@
+"""The simulated accelerator: real answers, simulated time.
+
+An execution takes the profile's host overhead and then its device time; the real computation happens meanwhile. Where
+the computation takes longer than the profile allows, the execution is late and counted as an overrun: figures of a run
+with overruns are not the profile's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from latencydoctor.errors import KnownError
+from latencydoctor.stack.profile import MARGIN_RATIO, Profile
+
+Answer = TypeVar("Answer")
+
+TOLERANCE_S = 0.002
+"""An execution this much over its time is still on time: the resolution of sleeping on a busy machine."""
+
+
+class DeviceMemoryError(Exception):
+    """The batch does not fit into the simulated device's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution(Generic[Answer]):
+    """What one execution gave and what it cost."""
+
+    answer: Answer
+    device_s: float
+    """Time the device was busy: the profile's device time of the batch."""
+    elapsed_s: float
+    """From the start of the execution, after the device became free, to its end."""
+    overrun: bool
+
+
+class SimulatedDevice:
+    """One device, shared through a lock file by all instances of the model: executions take turns."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        lock: Path,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.profile = profile
+        self.largest_batch = 0
+        self._lock = lock
+        self._clock = clock
+        self._sleep = sleep
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory in use: the workspace of the largest batch so far stays allocated."""
+        return self.profile.memory_bytes(self.largest_batch)
+
+    def execute(self, items: int, compute: Callable[[], Answer]) -> Execution[Answer]:
+        """Runs `compute` for a batch of `items` and returns when the profile's time for it is over.
+
+        Raises DeviceMemoryError without computing when the batch does not fit.
+        """
+        needed = self.profile.memory_bytes(max(items, self.largest_batch))
+        if needed > self.profile.memory_total_bytes:
+            raise DeviceMemoryError(
+                f"simulated device out of memory: a batch of {items} needs {needed} bytes "
+                f"of {self.profile.memory_total_bytes}"
+            )
+        self.largest_batch = max(items, self.largest_batch)
+        planned_s = self.profile.execution_ms(items) / 1000
+        with self._turn():
+            start = self._clock()
+            answer = compute()
+            left = start + planned_s - self._clock()
+            if left > 0:
+                self._sleep(left)
+            elapsed = self._clock() - start
+        overrun = left < -TOLERANCE_S
+        return Execution(answer, self.profile.device_ms(items) / 1000, elapsed, overrun)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def refuse_if_too_slow(profile: Profile, batch_sizes: tuple[int, ...], measure_s: Callable[[int], float]) -> None:
+    """KnownError when the machine computes some batch slower than the profile's time allows.
+
+    `measure_s` gives the seconds that computing a batch of that size takes.
+    """
+    for items in batch_sizes:
+        took_ms, allowed_ms = measure_s(items) * 1000, profile.execution_ms(items) / MARGIN_RATIO
+        if took_ms > allowed_ms:
+            raise KnownError(
+                f"sim:{profile.name} is too fast for this machine: "
+                f"computing a batch of {items} takes {took_ms:.1f} ms, the profile allows {allowed_ms:.1f} ms",
+                hint="Choose a slower profile or a smaller max_batch_size.",
+            )

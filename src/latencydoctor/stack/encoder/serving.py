@@ -1,0 +1,119 @@
+"""What the model in Triton does with a batch, apart from Triton: encode, find the answer, keep the device's time.
+
+The model file is a thin shell around `FaqServing`; it hands in the way to make a metric, because only Triton's embedded
+interpreter has one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from latencydoctor.stack import profile as profiles
+from latencydoctor.stack.encoder import encodings as stored
+from latencydoctor.stack.encoder.device import SimulatedDevice, refuse_if_too_slow
+from latencydoctor.stack.encoder.onnx_model import Floats, Ints, OnnxEncoder
+
+Answers = tuple[npt.NDArray[np.int32], Floats]
+
+COUNTERS = {
+    "sim_accelerator_busy_seconds_total": "Time the simulated device was busy",
+    "sim_accelerator_instances_busy_seconds_total": "Time model instances were executing, host overhead included",
+    "sim_accelerator_executions_total": "Batches the simulated device executed",
+    "sim_accelerator_overruns_total": "Executions that took longer than the profile's time",
+}
+GAUGES = {
+    "sim_accelerator_memory_used_bytes": "Simulated memory in use",
+    "sim_accelerator_memory_total_bytes": "Simulated memory in all",
+    "sim_accelerator_clock_mhz": "Clock the simulated device runs at",
+    "sim_accelerator_max_clock_mhz": "Highest clock of the simulated device",
+    "sim_accelerator_throttled": "1 while the simulated device runs below its highest clock",
+}
+
+
+class Metric(Protocol):
+    """One series on Triton's metrics page."""
+
+    def increment(self, value: float) -> None:
+        """Adds to a counter."""
+        ...
+
+    def set(self, value: float) -> None:
+        """Sets a gauge."""
+        ...
+
+
+class MetricMaker(Protocol):
+    """Makes a series: its name, its help text, whether it is a counter, its labels."""
+
+    def __call__(self, name: str, text: str, counter: bool, labels: dict[str, str]) -> Metric: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an instance of the model finds what it needs, handed over in the environment of Triton."""
+
+    model: Path
+    encodings: Path
+    device_lock: Path
+
+
+class FaqServing:
+    """One instance of the model: answers batches on the CPU, or on a simulated device."""
+
+    def __init__(self, accelerator: str, batch_sizes: tuple[int, ...], place: Place, make_metric: MetricMaker) -> None:
+        """Loads the model. KnownError when the simulated device is faster than this machine can compute."""
+        self._encodings = stored.load(place.encodings)
+        self._encode: Callable[[Ints, Ints], Floats] = OnnxEncoder(place.model)
+        self._device: SimulatedDevice | None = None
+        if accelerator.startswith("sim:"):
+            profile = profiles.load(accelerator.removeprefix("sim:"))
+            self._encode = stored.LookupEncoder(self._encodings, self._encode)
+            refuse_if_too_slow(profile, batch_sizes, self._measure_s)
+            self._device = SimulatedDevice(profile, place.device_lock)
+            self._metrics = _device_metrics(self._device, make_metric)
+
+    def __call__(self, ids: Ints, mask: Ints) -> Answers:
+        """Answer numbers [n] and scores [n] for a batch. DeviceMemoryError when it does not fit the device."""
+        if self._device is None:
+            return self._compute(ids, mask)
+        done = self._device.execute(len(ids), lambda: self._compute(ids, mask))
+        self._metrics["sim_accelerator_busy_seconds_total"].increment(done.device_s)
+        self._metrics["sim_accelerator_instances_busy_seconds_total"].increment(done.elapsed_s)
+        self._metrics["sim_accelerator_executions_total"].increment(1)
+        self._metrics["sim_accelerator_memory_used_bytes"].set(self._device.memory_bytes)
+        if done.overrun:
+            self._metrics["sim_accelerator_overruns_total"].increment(1)
+        return done.answer
+
+    def _compute(self, ids: Ints, mask: Ints) -> Answers:
+        return self._encodings.nearest(self._encode(ids, mask))
+
+    def _measure_s(self, items: int) -> float:
+        """Median of three computations of a batch of known questions."""
+        ids = np.resize(self._encodings.known_ids, (items, self._encodings.known_ids.shape[1]))
+        mask = (ids != 0).astype(np.int64)
+        took = []
+        for _ in range(3):
+            start = time.perf_counter()
+            self._compute(ids, mask)
+            took.append(time.perf_counter() - start)
+        return sorted(took)[1]
+
+
+def _device_metrics(device: SimulatedDevice, make_metric: MetricMaker) -> dict[str, Metric]:
+    labels = {"profile": device.profile.name}
+    metrics = {name: make_metric(name, text, True, labels) for name, text in COUNTERS.items()}
+    gauges = {name: make_metric(name, text, False, labels) for name, text in GAUGES.items()}
+    gauges["sim_accelerator_memory_used_bytes"].set(device.memory_bytes)
+    gauges["sim_accelerator_memory_total_bytes"].set(device.profile.memory_total_bytes)
+    gauges["sim_accelerator_clock_mhz"].set(device.profile.clock_mhz)
+    gauges["sim_accelerator_max_clock_mhz"].set(device.profile.max_clock_mhz)
+    gauges["sim_accelerator_throttled"].set(float(device.profile.throttled))
+    return metrics | gauges
