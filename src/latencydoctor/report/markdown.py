@@ -1,0 +1,196 @@
+"""Reports in Markdown: a diagnosis alone, or a whole incident with its timeline, change and verification.
+
+Foreign text is escaped, so a model name or log line cannot add structure to the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from latencydoctor.model.diagnosis import Cause, Diagnosis, Finding
+from latencydoctor.model.evidence import IncidentState
+from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
+from latencydoctor.model.remedy import Plan, Verification
+from latencydoctor.report.foreign import clean, markdown
+from latencydoctor.report.units import amount, clock, instant
+from latencydoctor.report.wording import before, compared, name
+
+_SIMULATED = "> **Simulated accelerator.** Latencies, busy times and predictions below come from a simulated device."
+
+
+def diagnosis(result: Diagnosis) -> str:
+    """A diagnosis as a document of its own."""
+    lines = [f"# Diagnosis of {markdown(result.selection.model) or 'the service'}", ""]
+    if result.simulated:
+        lines += [_SIMULATED, ""]
+    return "\n".join(lines + _diagnosis(result)) + "\n"
+
+
+def incident(record: IncidentRecord) -> str:
+    """The whole incident: summary, timeline, evidence, change, verification."""
+    lines = [f"# {markdown(record.title)}", ""]
+    if record.simulated:
+        lines += [f"{_SIMULATED} Accelerator: `{clean(record.accelerator)}`.", ""]
+    lines += ["## Timeline (UTC)", ""]
+    rows = ((clock(one.at_s), markdown(one.what), _code(one.proof)) for one in sorted_entries(record))
+    lines += _table(("time", "what", "shown by"), rows)
+    if record.windows:
+        lines += ["## Measured load", "", *_windows(record.windows)]
+    lines += _diagnosis(record.diagnosis)
+    if record.plan is not None:
+        lines += _plan(record.plan)
+    if record.verification is not None:
+        lines += _verification(record.verification)
+    return "\n".join(lines) + "\n"
+
+
+def sorted_entries(record: IncidentRecord) -> list[TimelineEntry]:
+    """Timeline entries in order of time; equal times keep their order."""
+    return sorted(record.timeline, key=lambda entry: entry.at_s)
+
+
+def _diagnosis(result: Diagnosis) -> list[str]:
+    incident_ = result.incident
+    lines = ["## What is wrong", "", f"**{incident_.state.value}**: {markdown(incident_.reason)}"]
+    if incident_.since_s is not None and incident_.state is IncidentState.INCIDENT:
+        lines.append(f"Since {instant(incident_.since_s)}, as of {instant(result.now_s)}.")
+    lines.append("")
+    if result.cause is not None:
+        lines += _cause(result.cause)
+    elif incident_.state is IncidentState.INCIDENT:
+        lines += [f"The cause cannot be told: {markdown(result.inconclusive)}", ""]
+    if result.path:
+        lines += ["## Path through the tree", "", f"Playbook `{result.playbook}`.", ""]
+        rows = (
+            (step.question, step.answer.value, "; ".join(f"{name(f.signal)} {compared(f)}" for f in step.findings))
+            for step in result.path
+        )
+        lines += _table(("question", "answer", "numbers"), rows)
+    lines += _ledger(result) + _logs(result) + _missing(result)
+    return lines
+
+
+def _cause(cause: Cause) -> list[str]:
+    lines = [
+        "## Cause",
+        "",
+        f"**{cause.title}** (`{cause.id}`, confidence {cause.confidence.value}). {cause.meaning}",
+        "",
+    ]
+    lines += _findings(cause.evidence)
+    if cause.symptoms:
+        told = ", ".join(f"{name(one.signal)} {before(one)} → {amount(one.value, one.unit)}" for one in cause.symptoms)
+        lines += [f"Symptoms explained by it: {told}.", ""]
+    lines += [f"**Do:** {cause.advice}", ""]
+    if cause.not_this:
+        lines += [f"**Do not:** {cause.not_this}", ""]
+    return lines
+
+
+def _findings(findings: Sequence[Finding]) -> list[str]:
+    rows = (
+        (
+            name(one.signal),
+            compared(one),
+            before(one),
+            f"{clock(one.window.start_s)}-{clock(one.window.end_s)}",
+            _code(one.proof.query if one.proof else ""),
+        )
+        for one in findings
+    )
+    return _table(("signal", "value and threshold", "baseline", "window", "query"), rows)
+
+
+def _ledger(result: Diagnosis) -> list[str]:
+    rows = [
+        (row.part, amount(row.mean_ms, "ms"), amount(row.baseline_ms, "ms"), amount(row.share_ratio, "ratio"))
+        for row in result.ledger
+        if row.mean_ms is not None
+    ]
+    return ["## Where the time goes (means)", "", *_table(("part", "now", "baseline", "share"), rows)] if rows else []
+
+
+def _logs(result: Diagnosis) -> list[str]:
+    rows = [
+        (one.severity.value, one.rule, str(one.count), f"{clock(one.first_s)}-{clock(one.last_s)}", _code(one.line))
+        for one in result.log_events
+    ]
+    return ["## Log events", "", *_table(("level", "event", "count", "time", "first line"), rows)] if rows else []
+
+
+def _missing(result: Diagnosis) -> list[str]:
+    if not result.missing:
+        return []
+    rows = ((name(gap.signal), gap.reason.value, markdown(gap.detail), markdown(gap.needs)) for gap in result.missing)
+    return ["## Missing evidence", "", *_table(("signal", "reason", "detail", "needs"), rows)]
+
+
+def _windows(windows: Iterable[LoadWindow]) -> list[str]:
+    rows = (
+        (
+            one.label,
+            f"{clock(one.start_s)} + {one.length_s:g} s",
+            amount(one.offered_rps, "requests/s"),
+            amount(one.p50_ms, "ms"),
+            amount(one.p99_ms, "ms"),
+            str(one.failed),
+            amount(one.hit_ratio, "ratio"),
+        )
+        for one in windows
+    )
+    return _table(("window", "when", "offered", "p50", "p99", "failed", "hit ratio"), rows)
+
+
+def _plan(plan: Plan) -> list[str]:
+    lines = ["## Change", "", f"`{plan.fix}`: {markdown(plan.title)} on {markdown(plan.target)}.", ""]
+    lines += ["```diff", *clean_block(plan.diff), "```", ""]
+    lines += ["Compiled server configuration:", "", "```diff", *clean_block(plan.compiled_diff), "```", ""]
+    rows = [
+        (
+            name(one.signal),
+            amount(one.before, one.unit),
+            amount(one.after, one.unit),
+            _interval(one.low, one.high, one.unit),
+            markdown(one.method),
+        )
+        for one in plan.predictions
+    ]
+    if rows:
+        lines += ["Predicted effect:", "", *_table(("signal", "before", "after", "interval", "method"), rows)]
+    return lines
+
+
+def _interval(low: float | None, high: float | None, unit: str) -> str:
+    return f"{amount(low, unit)} to {amount(high, unit)}" if low is not None and high is not None else "-"
+
+
+def clean_block(text: str) -> list[str]:
+    """Lines safe inside a fenced block: no control bytes, and no line that could close the fence."""
+    return [clean(line, 500).replace("```", "'''") for line in text.splitlines()]
+
+
+def _verification(verification: Verification) -> list[str]:
+    rows = (
+        (
+            clock(one.at_s),
+            amount(one.p99_ms, "ms"),
+            amount(one.error_ratio, "ratio"),
+            amount(one.memory_bytes, "bytes"),
+            amount(one.requests, ""),
+            ("passed" if one.passed else "failed") if one.conclusive else "not conclusive",
+            markdown(one.note),
+        )
+        for one in verification.checks
+    )
+    head = ["## Verification", "", f"**{verification.decision.value}**: {markdown(verification.reason)}", ""]
+    return head + _table(("at", "p99", "errors", "memory", "requests", "check", "note"), rows)
+
+
+def _code(text: str) -> str:
+    """Inline code inside a table cell: a bar or a backtick in it would break out."""
+    return f"`{clean(text, 500).replace('`', chr(39)).replace('|', chr(0xA6))}`" if text else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
