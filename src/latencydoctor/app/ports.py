@@ -7,11 +7,12 @@ raises for an absent value: what cannot be read comes back as a `Gap`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Selection, Series, Window
-from latencydoctor.model.remedy import RunSummary, TargetState
+from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
 from latencydoctor.model.rule import Dialect, LogRule
 
 
@@ -102,20 +103,80 @@ class Target(Protocol):
         """Settings, digests and the configuration in effect; `KnownError` when it cannot be read."""
         ...
 
+    def edited(self, settings_text: str, values: Sequence[tuple[str, str]]) -> str:
+        """The settings text with these dotted keys set to these YAML scalars; comments and order stay as they are."""
+        ...
+
     def preview(self, settings_text: str) -> str:
         """The server configuration these settings would compile to, without applying them."""
         ...
 
 
+Cancelled = Callable[[], bool]
+"""Whether someone asked to stop; edges poll it while they wait, the command line sets it from its signal handlers."""
+
+
 class Changer(Protocol):
     """The only port that changes a target; `targets/executor.py` implements it."""
 
-    def write(self, settings_text: str, *, expected_digest: str) -> TargetState:
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """The target's lock for as long as the context lasts, freed at once when its holder dies.
+
+        Raises `Refused` naming the holder's run, user, host and pid, and since when, if another has it.
+        """
+        ...
+
+    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
         """Put the settings in place atomically and wait until they are in effect; return the state read back.
 
-        Raises `Refused` when the target's digest is not `expected_digest` any more, and `KnownError` when the settings
-        did not come into effect in time (the caller then writes the inverse).
+        The generation in the file becomes one more than the one found there. A file whose content is already the one
+        asked for is left alone and only waited for. Raises `Refused` when the digest found is not among `expected`,
+        and `KnownError` when the settings did not come into effect in time or `cancelled` (the caller then writes the
+        text from before).
         """
+        ...
+
+
+class Verifier(Protocol):
+    """Fresh metrics after a change."""
+
+    def read(self, window: Window) -> Reading:
+        """What the window shows; an absent, stale or unusable value is None, never zero. Never raises for it."""
+        ...
+
+
+class Load(Protocol):
+    """A load run as the use cases steer it; whoever starts one stops it, in `finally`."""
+
+    def phases_started(self) -> tuple[PhaseStart, ...]:
+        """The phases that have begun, in order, with the moment each did."""
+        ...
+
+    def switch(self, phase: str) -> None:
+        """Begin a phase of the plan now; `UsageError` when it has none of that name."""
+        ...
+
+    def settled(self, end_s: float) -> bool:
+        """Whether all requests intended up to `end_s` are answered or past their deadline.
+
+        Raises `KnownError` when the generator broke down, since then they never will be.
+        """
+        ...
+
+    def window(self, start_s: float, end_s: float) -> WindowStats:
+        """What came of the requests intended in that window, so far; raises as `settled` does."""
+        ...
+
+    def stop(self, *, drain: bool = True) -> None:
+        """End the run and return when its process is gone; with `drain` its open requests are awaited first."""
+        ...
+
+
+class LoadRunner(Protocol):
+    """A generator of open-loop load."""
+
+    def start(self, plan: LoadPlan) -> Load:
+        """Offer the load; returns once the first phase has begun. `UsageError` for a plan that cannot be offered."""
         ...
 
 
@@ -142,6 +203,18 @@ class RunHistory(Protocol):
 
     def list(self) -> tuple[RunSummary, ...]:
         """Newest first; a run without an end is open."""
+        ...
+
+    def entries(self, run_id: str) -> tuple[JournalEntry, ...]:
+        """All whole records of a run; `UsageError` for an unknown run, `KnownError` where the chain is broken."""
+        ...
+
+    def start(self) -> RunLog:
+        """A new run's journal; nothing is on disk before its first record."""
+        ...
+
+    def resume(self, run_id: str) -> RunLog:
+        """An unfinished run's journal, to be continued after its last whole record."""
         ...
 
 
