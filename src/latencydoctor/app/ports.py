@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Selection, Series, Window
+from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
 from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
 from latencydoctor.model.rule import Dialect, LogRule
 
