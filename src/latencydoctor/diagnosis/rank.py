@@ -117,4 +117,4 @@ def _next_command(evidence: Evidence, cause: Cause | None) -> str:
         return f"latencydoctor plan {cause.fix} -o plan.json"
     if evidence.incident.state is IncidentState.CANNOT_TELL:
         return "latencydoctor config check"
-    return "latencydoctor diagnose --format json --bundle incident.json.gz"
+    return "latencydoctor diagnose --save incident.json.gz"
