@@ -1,0 +1,222 @@
+"""From a question to the bytes of its answer: cache, then tokens, then Triton, each stage timed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Protocol
+
+from latencydoctor.stack.encoder.tokenize import Tokens
+from latencydoctor.stack.gateway.asked import Asked
+from latencydoctor.stack.gateway.cache import AnswerCache
+from latencydoctor.stack.gateway.effective import Effective, Route
+from latencydoctor.stack.gateway.entries import Entry, cache_key, dump_entry, read_entry
+from latencydoctor.stack.gateway.events import EventLog
+from latencydoctor.stack.gateway.inference import InferenceError, Outcome
+from latencydoctor.stack.gateway.refusals import RequestError, bad_request, too_late, unavailable
+from latencydoctor.stack.gateway.series import GatewaySeries
+from latencydoctor.stack.gateway.single_flight import SingleFlight
+
+QUEUE_LIMIT_MS = 500
+"""Waiting longer than this in Triton is worth a line in the log (design/mission.md, the pyramid of logs)."""
+
+MAX_RENDERED = 20_000
+"""How many cached values' renderings are kept, about 300 bytes each; then they are made anew."""
+
+# Formatted bytes, because building and serialising an object costs a cache hit a tenth more.
+_HIT = b'%b,"cached":true,%b,"stages_ms":{"cache":%.3f,"preprocess":0,"inference":0,"total":%.3f}}\n'
+_MISS = (
+    b'%b,"cached":false,%b,"stages_ms":{"cache":%.3f,"preprocess":%.3f,"queue":%.3f,"inference":%.3f,"total":%.3f}}\n'
+)
+
+_LEVELS = {"inference_timeout": "CRITICAL", "gpu_oom": "CRITICAL", "batch_size_mismatch": "WARNING"}
+
+
+class Model(Protocol):
+    """What answers a question that is not in the cache."""
+
+    async def infer(self, tokens: Tokens, *, version: str, priority: int, timeout_s: float) -> Outcome:
+        """The best answer; InferenceError when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FaqAnswer:
+    """One answer of the FAQ; its place in the sequence is the model's answer_index."""
+
+    answer_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response's body, and whether it came from the cache."""
+
+    body: bytes
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Inferred:
+    entry: Entry
+    preprocess_s: float
+    inference_s: float
+
+
+Work = Coroutine[object, object, _Inferred]
+
+
+class Answerer:
+    """Answers questions. `model_at` gives the model behind an endpoint; `tokenise` makes the model's input."""
+
+    def __init__(
+        self,
+        faq: Sequence[FaqAnswer],
+        tokenise: Callable[[str], Tokens],
+        model_at: Callable[[str], Model],
+        cache: AnswerCache,
+        series: GatewaySeries,
+        events: EventLog,
+    ) -> None:
+        self._openings = [
+            json.dumps({"answer_id": one.answer_id, "answer": one.text}, separators=(",", ":"))
+            .removesuffix("}")
+            .encode()
+            for one in faq
+        ]
+        self._tokenise = tokenise
+        self._model_at = model_at
+        self._cache = cache
+        self._series = series
+        self._events = events
+        self._flights: SingleFlight[_Inferred] = SingleFlight(series.joined.add)
+        self._rendered: dict[bytes, bytes] = {}
+        self._quickest_s = float("inf")
+
+    async def answer(self, asked: Asked, route: Route, effective: Effective, started_s: float) -> Answer:
+        """The answer for one arm; RequestError when there is none. `started_s` is the request's perf_counter."""
+        key = cache_key(route.key_version, asked.text)
+        cache_s = 0.0
+        if effective.settings.cache.enabled:
+            before_s = perf_counter()
+            value = await self._cache.get(key)
+            now_s = perf_counter()
+            cache_s = now_s - before_s
+            self._series.stages["cache"].observe(cache_s)
+            opening = self._opening_of(value) if value is not None else None
+            if opening is not None:
+                self._series.cache_hits.value += 1
+                times = (cache_s * 1000, (now_s - started_s) * 1000)
+                return Answer(_HIT % (opening, route.provenance, *times), cached=True)
+        self._series.cache_misses.value += 1
+        return await self._infer(asked, key, route, effective, started_s, cache_s)
+
+    async def probe(self, question: str, route: Route, effective: Effective) -> None:
+        """One real inference past the cache: whether the model answers at all. RequestError when it does not."""
+        asked = Asked(question, "", "vip")
+        started_s = perf_counter()
+        await self._fly((question, "probe"), lambda: self._work(asked, route, effective, started_s, None), effective, 0)
+
+    async def _infer(
+        self, asked: Asked, key: str, route: Route, effective: Effective, started_s: float, cache_s: float
+    ) -> Answer:
+        before_s = perf_counter()
+        found, joined = await self._fly(
+            # A question of a higher level must not wait for the same one in a lower level's queue.
+            (key, effective.level(asked.priority)),
+            lambda: self._work(asked, route, effective, started_s, key),
+            effective,
+            started_s + effective.deadline_s,
+        )
+        now_s = perf_counter()
+        inference_s = now_s - before_s if joined else found.inference_s
+        preprocess_s = 0.0 if joined else found.preprocess_s
+        times = (cache_s, preprocess_s, self._queue_s(inference_s), inference_s, now_s - started_s)
+        stages = tuple(one * 1000 for one in times)
+        return Answer(_MISS % (self._opening(found.entry), route.provenance, *stages), cached=False)
+
+    async def _fly(
+        self, key: Hashable, work: Callable[[], Work], effective: Effective, until_s: float
+    ) -> tuple[_Inferred, bool]:
+        """Result of the shared work and whether it was joined; one that another's deadline ended is done again."""
+        while True:
+            try:
+                return await self._flights.do(key, work)
+            except InferenceError as error:
+                if error.event == "inference_timeout" and perf_counter() < until_s:
+                    continue
+                raise self._refusal(error, effective) from error
+
+    async def _work(
+        self, asked: Asked, route: Route, effective: Effective, started_s: float, key: str | None
+    ) -> _Inferred:
+        """Tokenises, asks the model, and stores the answer under the key where there is one."""
+        before_s = perf_counter()
+        tokens = self._tokenise(asked.text)
+        if sum(tokens.mask) <= 2:  # Only the marks of beginning and end: nothing in it is text.
+            self._events.emit("ERROR", "data_preprocess_fail", "question has no token")
+            raise bad_request("question has no readable text", "Write the question in letters or digits.")
+        tokenised_s = perf_counter()
+        timeout_s = started_s + effective.deadline_s - tokenised_s
+        try:
+            if timeout_s <= 0:
+                raise InferenceError("inference_timeout", 504, "the deadline passed in the gateway")
+            outcome = await self._model_at(route.endpoint).infer(
+                tokens, version=route.version, priority=effective.level(asked.priority), timeout_s=timeout_s
+            )
+            if not 0 <= outcome.answer_index < len(self._openings):
+                raise InferenceError("inference_failed", 500, f"answer {outcome.answer_index} is not in the FAQ")
+        except InferenceError as error:
+            self._note(error)
+            raise
+        done_s = perf_counter()
+        self._measure(tokenised_s - before_s, done_s - tokenised_s)
+        entry = Entry(outcome.answer_index, outcome.score)
+        cache = effective.settings.cache
+        if key is not None and cache.enabled:
+            self._cache.put(key, dump_entry(entry), cache.ttl_seconds)
+        return _Inferred(entry, tokenised_s - before_s, done_s - tokenised_s)
+
+    def _measure(self, preprocess_s: float, inference_s: float) -> None:
+        self._series.stages["preprocess"].observe(preprocess_s)
+        self._series.stages["inference"].observe(inference_s)
+        self._quickest_s = min(self._quickest_s, inference_s)
+        queue_ms = self._queue_s(inference_s) * 1000
+        if queue_ms > QUEUE_LIMIT_MS:
+            message = f"a question waited about {queue_ms:.0f} ms in the inference queue"
+            self._events.emit("WARNING", "queue_delay", message, queue_ms=queue_ms, limit_ms=QUEUE_LIMIT_MS)
+
+    def _queue_s(self, inference_s: float) -> float:
+        """Time in Triton beyond the quickest inference so far: an estimate, as Triton does not say it by request."""
+        return max(0.0, inference_s - self._quickest_s)
+
+    def _note(self, error: InferenceError) -> None:
+        if error.event == "inference_timeout":
+            return  # Each request that was too late is noted where it is answered.
+        numbers = {"requested": 1, "max_batch_size": error.limit} if error.limit else {}
+        self._events.emit(_LEVELS.get(error.event, "ERROR"), error.event, error.message[:500], **numbers)
+
+    def _refusal(self, error: InferenceError, effective: Effective) -> RequestError:
+        if error.status == 504:
+            return too_late(effective.settings.inference.deadline_ms)
+        if error.status == 503:
+            return unavailable(f"the model does not answer ({error.event})", error.hint)
+        return RequestError(error.status, f"the inference failed ({error.event})", hint=error.hint)
+
+    def _opening_of(self, value: bytes) -> bytes | None:
+        """The rendered beginning of the answer a cached value stands for; None when the value stands for none."""
+        rendered = self._rendered.get(value)
+        if rendered is not None:
+            return rendered
+        entry = read_entry(value)
+        if entry is None or entry.answer_index >= len(self._openings):
+            return None
+        if len(self._rendered) >= MAX_RENDERED:
+            self._rendered.clear()
+        rendered = self._rendered[value] = self._opening(entry)
+        return rendered
+
+    def _opening(self, entry: Entry) -> bytes:
+        return b'%b,"score":%.4f' % (self._openings[entry.answer_index], entry.score)

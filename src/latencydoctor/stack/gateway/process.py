@@ -1,0 +1,221 @@
+"""The gateway's process: its parts put together, its two servers, its end on SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from latencydoctor.errors import ContentError, KnownError
+from latencydoctor.stack.encoder.tokenize import TextTokenizer
+from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
+from latencydoctor.stack.gateway.admin import admin_app
+from latencydoctor.stack.gateway.admin_cache import AdminCache
+from latencydoctor.stack.gateway.answering import Answerer, FaqAnswer
+from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
+from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
+from latencydoctor.stack.gateway.canary import Canary, load_canary, save_canary
+from latencydoctor.stack.gateway.effective import Effective, SettingsFile, combine
+from latencydoctor.stack.gateway.entries import cache_key
+from latencydoctor.stack.gateway.events import EventLog, LibraryLog
+from latencydoctor.stack.gateway.inference import TritonModel
+from latencydoctor.stack.gateway.series import GatewaySeries
+from latencydoctor.stack.gateway.upkeep import evict, keep_up
+from latencydoctor.stack.layout import Layout
+from latencydoctor.stack.settings import Settings, load
+
+KEEP_ALIVE_S = 75
+"""Longer than clients keep idle connections: with the server's own 5 s, a few in 10,000 requests met a closed one."""
+
+MAX_GRACE_S = 5
+"""How long requests in flight may take after SIGTERM; supervisord kills one second later."""
+
+
+class RunningGateway:
+    """The parts of the gateway and what is in effect in them."""
+
+    def __init__(
+        self, layout: Layout, endpoints: Endpoints, faq: Sequence[FaqAnswer], max_inflight: int = MAX_INFLIGHT
+    ) -> None:
+        """ContentError when the settings cannot be read: with nothing in effect there is nothing to serve."""
+        self._layout = layout
+        self._endpoint = endpoints.triton_grpc
+        self._file = SettingsFile(layout.settings)
+        settings = self._file.changed() or load(layout.settings)
+        self.series = GatewaySeries()
+        self.events = EventLog(sys.stdout, time.time, lambda name: self.series.event(name).add())
+        self.effective: Effective = combine(settings, self._kept_canary(), self._endpoint)
+        self._models: dict[str, TritonModel] = {}
+        self.client = connect(endpoints.valkey_socket)
+        self.cache = AnswerCache(ValkeyStore(self.client), time.monotonic, self._cache_failed)
+        answerer = Answerer(faq, TextTokenizer(), self._model_at, self.cache, self.series, self.events)
+        self.app = GatewayApp(answerer, lambda: self.effective, self.series, self.events, max_inflight)
+        self.series.gauges(
+            inflight=lambda: self.app.inflight,
+            generation=lambda: self.effective.settings.generation,
+            share=lambda: self.effective.canary.share_ratio,
+        )
+
+    def _kept_canary(self) -> Canary:
+        try:
+            return load_canary(self._layout.run)
+        except ContentError as error:
+            self.events.emit("ERROR", "canary_unreadable", f"no canary is served: {error}")
+            return Canary()
+
+    def _model_at(self, endpoint: str) -> TritonModel:
+        model = self._models.get(endpoint)
+        if model is None:
+            model = self._models[endpoint] = TritonModel(endpoint, self.effective.settings.inference.model)
+        return model
+
+    def _cache_failed(self, reason: str) -> None:
+        self.series.cache_errors.add()
+        self.events.emit("WARNING", "cache_error", f"the cache does not answer and is left alone: {reason}")
+
+    @property
+    def ttl_s(self) -> int:
+        """Seconds an entry of the cache lives."""
+        return self.effective.settings.cache.ttl_seconds
+
+    def refresh(self) -> None:
+        """Takes up the settings file when it has another generation; a broken file changes nothing and is logged."""
+        before = self._file.error
+        settings = self._file.changed()
+        if self._file.error and self._file.error != before:
+            self.events.emit("ERROR", "settings_refused", f"the old settings stay in effect: {self._file.error}")
+        if settings is not None and settings.generation != self.effective.settings.generation:
+            self._take_up(settings, self.effective.canary)
+            generation = settings.generation
+            self.events.emit("INFO", "settings_in_effect", f"generation {generation}", generation=generation)
+
+    def _take_up(self, settings: Settings, canary: Canary) -> None:
+        self.effective = combine(settings, canary, self._endpoint)
+
+    def route(self, canary: Canary) -> None:
+        """Puts a canary into effect and keeps it over a restart."""
+        try:
+            save_canary(self._layout.run, canary)
+        except OSError as error:
+            raise KnownError(f"the canary cannot be kept: {error}", hint="Is the disk full?") from error
+        self._take_up(self.effective.settings, canary)
+        self.events.emit("INFO", "canary_set", f"share {canary.share_ratio:g}", share_ratio=canary.share_ratio)
+
+    def state(self) -> dict[str, object]:
+        """What is in effect, as JSON values."""
+        settings = self.effective.settings
+        return {
+            "generation": settings.generation,
+            "settings_error": self._file.error,
+            "accelerator": settings.accelerator,
+            "simulated": settings.simulated,
+            "inflight": self.app.inflight,
+            "canary": asdict(self.effective.canary),
+            "cache_resting": self.cache.resting,
+            "key_prefixes": {arm: cache_key(one.key_version, "") for arm, one in self.effective.routes.items()},
+        }
+
+    async def tidy(self) -> None:
+        """Keeps the cache within its size, when it works."""
+        if not self.cache.resting:
+            with suppress(ConnectionError):  # The next lookup notices as well, and logs it.
+                await evict(self.client, self.effective.settings.cache.max_entries)
+
+    async def close(self) -> None:
+        """Lets writes finish and ends the connections."""
+        await self.cache.settle()
+        await self.client.aclose()
+        for model in self._models.values():
+            await model.close()
+        self.events.flush(everything=True)
+
+
+class _Server(uvicorn.Server):
+    """One of two servers of a process: the signals are the process's, not each server's."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _server(app: Any, grace_s: float) -> _Server:  # uvicorn types an application as a union of its own Protocols.
+    return _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            loop="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=max(1, round(grace_s)),
+        )
+    )
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket on the loopback address; KnownError when the port is taken."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((LOOPBACK, port))
+    except OSError as error:
+        found.close()
+        raise KnownError(f"port {port} cannot be used: {error.strerror}", hint="Is a gateway running?") from error
+    return found
+
+
+def listen_privately(path: Path) -> socket.socket:
+    """A Unix socket that only this user can open, from its first moment on."""
+    path.unlink(missing_ok=True)  # Left behind by a process that was killed.
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        found.bind(str(path))
+    except OSError as error:
+        found.close()
+        raise KnownError(f"{path} cannot be used: {error.strerror}", hint="Is its path too long?") from error
+    finally:
+        os.umask(before)
+    return found
+
+
+async def serve(build: Callable[[], RunningGateway], front: socket.socket, admin: socket.socket) -> None:
+    """Serves until SIGTERM or SIGINT, then lets the requests in flight finish."""
+    gateway = build()
+    logging.getLogger("uvicorn").addHandler(LibraryLog(gateway.events))
+    logging.getLogger("asyncio").addHandler(LibraryLog(gateway.events))
+    grace_s = min(gateway.effective.deadline_s, MAX_GRACE_S)
+    servers = [
+        _server(gateway.app, grace_s),
+        _server(admin_app(gateway, AdminCache(gateway.client)), 1),
+    ]
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _end, servers)
+    upkeep = asyncio.create_task(keep_up(gateway, gateway.events))
+    port = front.getsockname()[1]
+    gateway.events.emit("INFO", "started", f"serving on {LOOPBACK}:{port}", port=port, pid=os.getpid())
+    try:
+        await asyncio.gather(servers[0].serve([front]), servers[1].serve([admin]))
+    finally:
+        upkeep.cancel()
+        gateway.events.emit("INFO", "stopped", "no more requests are served")
+        await gateway.close()
+
+
+def _end(servers: Sequence[uvicorn.Server]) -> None:
+    for server in servers:
+        server.should_exit = True
