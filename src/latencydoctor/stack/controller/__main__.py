@@ -1,0 +1,51 @@
+"""Entry point of the controller process: `python -m latencydoctor.stack.controller --state DIR`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from latencydoctor.stack import endpoints as stack_endpoints
+from latencydoctor.stack.controller.loop import Controller
+from latencydoctor.stack.controller.page import serve
+from latencydoctor.stack.controller.state import SharedProgress
+from latencydoctor.stack.controller.triton import Triton
+from latencydoctor.stack.endpoints import LOOPBACK
+from latencydoctor.stack.layout import Layout
+
+
+def log(level: str, event: str, message: str, **fields: object) -> None:
+    """One JSON line on stdout, which supervisord keeps in a file."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line = {"time": now, "level": level, "event": event, "message": message, **fields}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Runs until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="latencydoctor.stack.controller")
+    parser.add_argument("--state", type=Path, required=True)
+    layout = Layout(parser.parse_args().state)
+    endpoints = stack_endpoints.load(layout.endpoints)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    progress = SharedProgress()
+    page = serve(LOOPBACK, endpoints.ports().controller_metrics, progress)
+    triton = Triton(endpoints.triton_grpc)
+    log("INFO", "controller_started", "watching the settings", path=str(layout.settings))
+    try:
+        Controller(layout.settings, layout.models, triton, progress, log).run(stopped)
+    finally:
+        triton.close()
+        page.shutdown()
+
+
+if __name__ == "__main__":
+    main()

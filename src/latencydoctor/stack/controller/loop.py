@@ -1,0 +1,116 @@
+"""The controller's work: notice a change, check it, bring it into effect, say what happened."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from tritonclient.grpc import model_config_pb2
+
+from latencydoctor.errors import LatencyDoctorError
+from latencydoctor.stack import compile as compiler
+from latencydoctor.stack import settings as stack_settings
+from latencydoctor.stack.controller.state import SharedProgress
+from latencydoctor.stack.controller.triton import TritonUnavailableError, in_effect
+from latencydoctor.stack.files import write_atomically
+from latencydoctor.stack.settings import Settings
+
+POLL_S = 0.1
+"""How often the settings file is looked at; a look is one stat call."""
+
+RETRY_S = 0.5
+"""How long to wait for a Triton that does not answer before asking again."""
+
+Log = Callable[..., None]
+
+
+class TritonServer(Protocol):
+    """What the loop needs of Triton."""
+
+    def effective(self, model: str) -> model_config_pb2.ModelConfig: ...
+
+    def load(self, model: str, config_json: str) -> None: ...
+
+
+class Controller:
+    """Keeps Triton in line with one settings file."""
+
+    def __init__(self, settings: Path, models: Path, triton: TritonServer, progress: SharedProgress, log: Log) -> None:
+        self._settings = settings
+        self._models = models
+        self._triton = triton
+        self._progress = progress
+        self._log = log
+        self._stamp: tuple[int, ...] = ()
+
+    def run(self, stopped: threading.Event) -> None:
+        """Works until `stopped` is set."""
+        wait = 0.0
+        while not stopped.wait(wait):
+            wait = POLL_S if self.step() else RETRY_S
+
+    def step(self) -> bool:
+        """One look at the file; False when Triton did not answer and the step has to be repeated soon."""
+        stamp = self._look()
+        if stamp == self._stamp:
+            return True
+        try:
+            settings = stack_settings.load(self._settings)
+        except LatencyDoctorError as error:
+            self._stamp = stamp
+            self._refuse(str(error))
+            return True
+        self._progress.update(seen_generation=settings.generation)
+        try:
+            self._apply(settings)
+        except TritonUnavailableError as error:
+            self._progress.update(error=str(error))
+            self._log("WARNING", "triton_unavailable", str(error))
+            return False
+        except (LatencyDoctorError, OSError) as error:
+            self._stamp = stamp
+            self._refuse(str(error))
+            return True
+        self._stamp = stamp
+        return True
+
+    def _look(self) -> tuple[int, ...]:
+        """What changes when the file does; empty while there is none."""
+        try:
+            found = self._settings.stat()
+        except OSError:
+            return (0,)
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+    def _refuse(self, reason: str) -> None:
+        reason = "; ".join(reason.splitlines())
+        self._progress.update(error=reason)
+        self._log("ERROR", "settings_refused", reason, generation=self._progress.current.generation)
+
+    def _apply(self, settings: Settings) -> None:
+        """Brings `settings` into effect; the file in the model folder always says what a restarted Triton should run."""
+        model, wanted = settings.inference.model, compiler.model_config(settings)
+        path = self._models / model / "config.pbtxt"
+        before = path.read_text(encoding="utf-8")
+        write_atomically(path, compiler.to_pbtxt(settings))
+        try:
+            reloaded = self._load(model, wanted, settings)
+        except TritonUnavailableError:
+            raise
+        except LatencyDoctorError:
+            write_atomically(path, before)
+            raise
+        self._progress.update(generation=settings.generation, error="")
+        self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
+
+    def _load(self, model: str, wanted: model_config_pb2.ModelConfig, settings: Settings) -> bool:
+        if in_effect(self._triton.effective(model), wanted):
+            return False
+        start = time.monotonic()
+        self._triton.load(model, compiler.to_json(settings))
+        took = time.monotonic() - start
+        self._progress.update(reload_s=round(took, 4), reloads=self._progress.current.reloads + 1)
+        return True

@@ -1,0 +1,108 @@
+"""Talks to supervisord over its Unix socket: start it, ask it, stop it."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xmlrpc.client import Error as XmlRpcError
+from xmlrpc.client import ServerProxy
+
+from supervisor.xmlrpc import SupervisorTransport
+
+from latencydoctor.errors import KnownError
+
+SPAWNED = re.compile(r"spawned: '([a-z_]+)' with pid")
+STARTED = re.compile(r"supervisord started with pid")
+
+
+@dataclass(frozen=True, slots=True)
+class Supervised:
+    """What supervisord says of one program; `state` is its word (RUNNING, STARTING, BACKOFF, FATAL ...)."""
+
+    name: str
+    state: str
+    pid: int
+    uptime_s: float
+    problem: str
+
+
+class Supervisor:
+    """The supervisor of one stack; every method raises KnownError when it is not there."""
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+
+    def _call(self, method: str) -> object:
+        proxy = ServerProxy("http://127.0.0.1", SupervisorTransport(None, None, f"unix://{self._socket}"))
+        try:
+            with proxy:
+                return getattr(proxy.supervisor, method)()
+        except (OSError, http.client.HTTPException, XmlRpcError) as error:
+            raise KnownError("supervisord does not answer", hint="See `latencydoctor stack status`.") from error
+
+    def alive(self) -> bool:
+        """Whether supervisord answers and is not about to end."""
+        try:
+            state = self._call("getState")
+        except KnownError:
+            return False
+        return isinstance(state, dict) and state.get("statename") == "RUNNING"
+
+    def programs(self) -> tuple[Supervised, ...]:
+        """Every program's state."""
+        found = self._call("getAllProcessInfo")
+        return tuple(_supervised(info) for info in found) if isinstance(found, list) else ()
+
+    def shut_down(self) -> None:
+        """Asks supervisord to stop all programs, last started first, and to end; returns before it has."""
+        self._call("shutdown")
+
+
+def _supervised(info: Mapping[str, object]) -> Supervised:
+    state = str(info["statename"])
+    running = state in ("RUNNING", "STARTING")
+    return Supervised(
+        name=str(info["name"]),
+        state=state,
+        pid=int(str(info["pid"])),
+        uptime_s=float(int(str(info["now"])) - int(str(info["start"]))) if running else 0.0,
+        problem=str(info["spawnerr"]),
+    )
+
+
+def start(config: Path, environment: Mapping[str, str]) -> None:
+    """Starts supervisord, which puts itself into the background; KnownError with its own words when it does not."""
+    command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(config)]
+    done = subprocess.run(
+        command,
+        env=dict(environment),
+        cwd=config.parent,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=30,
+    )
+    if done.returncode:
+        said = [line for line in done.stdout.splitlines() if line.strip()]
+        reason = said[0] if said else f"exit status {done.returncode}"
+        raise KnownError(f"supervisord did not start: {reason}", hint=f"Its configuration is {config}.")
+
+
+def restarts(log: Path) -> dict[str, int]:
+    """How often each program was started again since supervisord's last start, read from its log."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    starts = list(STARTED.finditer(text))
+    since = text[starts[-1].start() :] if starts else text
+    return {name: times - 1 for name, times in Counter(SPAWNED.findall(since)).items()}
