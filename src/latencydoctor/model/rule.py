@@ -9,10 +9,16 @@ from latencydoctor.model.evidence import Severity
 
 @dataclass(frozen=True, slots=True)
 class NumberGate:
-    """A condition on a number parsed from the line: named group `group` must be above `above` to count."""
+    """A condition on the number that named group `group` parsed from the line; a line that fails it does not count.
+
+    The number must be above `above`, or at least as large as the group `at_least_group` where one is named;
+    `counts_when_absent` says what holds when a number is not in the line.
+    """
 
     group: str
-    above: float
+    above: float = 0.0
+    at_least_group: str = ""
+    counts_when_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
