@@ -14,7 +14,7 @@ export QUICK
 # Folders that the checks read; a folder that is not there yet is left out.
 CHECKED := $(wildcard src tests benchmarks scripts)
 
-.PHONY: help setup setup-venv demo test coverage check lint types contracts wheel format \
+.PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
         bench-gateway bench-startup clean distclean
 
 help: ## this list
@@ -22,6 +22,8 @@ help: ## this list
 
 setup: ## everything the other targets need: .venv, packages, Prometheus, Alertmanager
 	@sh scripts/setup.sh stack
+
+tools: setup
 
 setup-venv:
 	@sh scripts/setup.sh venv

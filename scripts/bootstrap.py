@@ -183,8 +183,10 @@ def loads(library: str) -> bool:
 
 def has_server(names: tuple[str, ...]) -> bool:
     """True when one of the names is where latencydoctor looks (stack/binaries.py has the same places)."""
-    folders = [os.environ.get("LATENCYDOCTOR_TOOLS", ""), os.environ.get("PATH", ""), str(TOOLS / "usr" / "bin")]
-    return any(shutil.which(name, path=os.pathsep.join(filter(None, folders))) for name in names)
+    chosen = os.environ.get("LATENCYDOCTOR_TOOLS")
+    folders = [chosen, f"{chosen}/usr/bin"] if chosen else []
+    places = os.pathsep.join([*folders, os.environ.get("PATH", os.defpath), str(TOOLS / "usr" / "bin")])
+    return any(shutil.which(name, path=places) for name in names)
 
 
 def fetch_package(package: str, into: Path) -> Path | None:
@@ -196,7 +198,14 @@ def fetch_package(package: str, into: Path) -> Path | None:
         # Fresh machines have no package lists. A private copy needs no root and leaves the system as it is.
         lists = CACHE / "apt" / "lists"
         (lists / "partial").mkdir(parents=True, exist_ok=True)
-        private = ("-o", f"Dir::State::lists={lists}", "-o", f"Dir::Cache={CACHE / 'apt'}", "-o", "APT::Sandbox::User=root")
+        private = (
+            "-o",
+            f"Dir::State::lists={lists}",
+            "-o",
+            f"Dir::Cache={CACHE / 'apt'}",
+            "-o",
+            "APT::Sandbox::User=root",
+        )
         if not (quiet("apt-get", *private, "update") and quiet("apt-get", *private, "download", package, cwd=into)):
             return None
     return max(into.glob(f"{package}_*.deb"), key=lambda path: path.stat().st_mtime, default=None)

@@ -1,0 +1,87 @@
+"""`--help` is quick because it loads typer and rich only; every command, option and exit code is documented."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from benchmarks.startup import REFERENCE
+from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.main import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Prints the top-level names of all third-party modules that a program has loaded by the time it exits.
+LOADED = """
+import atexit, json, sys
+def show():
+    names = {name.partition(".")[0] for name, module in list(sys.modules.items())
+             if "site-packages" in (getattr(module, "__file__", None) or "")}
+    print("\\n" + json.dumps(sorted(names)))
+atexit.register(show)
+sys.argv = ["program", *sys.argv[1:]]
+"""
+OURS = "from latencydoctor.cli.main import main; main()"
+
+
+def loaded_by(program: str, *arguments: str) -> set[str]:
+    """Third-party packages loaded by a run of `program`; without coverage, which would load its own."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
+    command = [sys.executable, "-c", f"{LOADED}\n{program}", *arguments]
+    done = subprocess.run(
+        command, cwd=ROOT, env=clean | {"PYTHONPATH": "src"}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["diagnose", "--help"], ["stack", "up", "--help"]])
+def test_help_loads_typer_and_rich_only(arguments: list[str]) -> None:
+    of_typer_and_rich = loaded_by(REFERENCE, "--help") | {"typer", "rich"}
+
+    assert loaded_by(OURS, *arguments) <= of_typer_and_rich
+
+
+def test_a_heavy_import_would_be_noticed() -> None:
+    assert "pandas" in loaded_by(f"import pandas; {OURS}", "--help")
+
+
+def commands(command: Any, path: str = "latencydoctor") -> Iterator[tuple[str, Any]]:
+    """Every command and group with its full name; typed Any because typer carries its own click."""
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from commands(child, f"{path} {name}")
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_and_its_parameters_have_help(name: str) -> None:
+    command = COMMANDS[name]
+    silent = [parameter.name for parameter in command.params if not getattr(parameter, "help", None)]
+
+    assert command.help
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not hasattr(command, "commands")])
+def test_command_is_in_the_readme(name: str) -> None:
+    assert name in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("code", ExitCode, ids=lambda code: code.name)
+def test_exit_code_is_in_the_readme(code: ExitCode) -> None:
+    """A row of the table starts with the number, alone or beside another (`130 / 143`)."""
+    rows = re.findall(r"^\|([\s`0-9/]+)\|", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    assert str(int(code)) in {number for row in rows for number in re.findall(r"\d+", row)}
