@@ -1,0 +1,152 @@
+"""What has happened in a drill so far, what of it did not go as designed, and the record told from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from latencydoctor.app.drill_ports import Place, Treated
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.drill import Drilled, DrillFigures, DrillWindow, Scenario
+from latencydoctor.model.evidence import IncidentState
+from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
+from latencydoctor.model.load import WindowStats
+from latencydoctor.model.remedy import Decision, Plan
+
+MIN_RATIO = 5.0
+"""p99 before over p99 after: the scene went from 2.3 s to 0.2 s; below five times the effect is not proven."""
+
+MAX_ALERT_TO_VERIFIED_S = 120.0
+"""The scene allows an hour; a rehearsal on one machine has no excuse for more than two minutes."""
+
+SAME_RATE_RATIO = 0.02
+"""Before and after must be offered the same rate, or their latencies cannot be compared."""
+
+MAX_LATE_P99_MS = 50.0
+"""A generator that sends later than this has measured itself."""
+
+
+@dataclass(slots=True)
+class Course:
+    """What has happened so far; the drill fills it in as it goes, the report is told from it."""
+
+    scenario: Scenario
+    place: Place | None = None
+    windows: list[DrillWindow] = field(default_factory=list)
+    timeline: list[TimelineEntry] = field(default_factory=list)
+    alert_s: float | None = None
+    diagnosis: Diagnosis | None = None
+    plan: Plan | None = None
+    treated: Treated | None = None
+    applied_s: float | None = None
+    verified_s: float | None = None
+    misses: list[str] = field(default_factory=list)
+
+    def note(self, at_s: float, what: str, proof: str = "") -> None:
+        """One more line of the timeline."""
+        self.timeline.append(TimelineEntry(at_s, what, proof))
+
+    def window(self, label: str) -> WindowStats | None:
+        """The figures of a measured window, None when it was not measured."""
+        return next((one.stats for one in self.windows if one.label == label), None)
+
+
+def judge(course: Course) -> None:
+    """Add a miss for everything that did not go as the scenario designed it."""
+    misses = course.misses
+    _judge_cause(course)
+    if course.scenario.expected_cause is not None and course.alert_s is None:
+        misses.append("the alert did not fire")
+    if course.scenario.expected_cause is None and course.alert_s is not None:
+        misses.append("an alert fired although the settings are healthy")
+    if course.scenario.expected_fix:
+        _judge_fix(course)
+    for window in course.windows:
+        late_ms = window.stats.late_p99_ms
+        if late_ms is not None and late_ms > MAX_LATE_P99_MS:
+            misses.append(f"the load generator was late by {late_ms:.0f} ms (p99) in the window {window.label!r}")
+
+
+def _judge_cause(course: Course) -> None:
+    found = course.diagnosis.cause.id if course.diagnosis and course.diagnosis.cause else None
+    expected = course.scenario.expected_cause
+    if found != expected:
+        course.misses.append(f"the diagnosis is {found or 'no cause'}, expected {expected or 'no cause'}")
+    if expected is None and course.diagnosis is not None:
+        state = course.diagnosis.incident.state
+        if state is not IncidentState.HEALTHY:
+            course.misses.append(f"the diagnosis says {state.value!r}, expected 'healthy'")
+
+
+def _judge_fix(course: Course) -> None:
+    misses = course.misses
+    if course.treated is None:
+        misses.append("no fix was applied")
+        return
+    if course.treated.verification.decision is not Decision.KEEP:
+        misses.append(f"the verification said {course.treated.verification.decision.value!r}, expected 'keep'")
+    figures = _figures(course)
+    if figures.ratio is None or figures.ratio < MIN_RATIO:
+        misses.append(f"p99 before is {figures.ratio or 0:.1f} times p99 after, expected at least {MIN_RATIO:g}")
+    if figures.failed_after:
+        misses.append(f"{figures.failed_after} requests failed during the reload or after the fix")
+    if (figures.alert_to_verified_s or 0) > MAX_ALERT_TO_VERIFIED_S:
+        misses.append(f"alert to verified fix took {figures.alert_to_verified_s:.0f} s")
+    before, after = course.window("before"), course.window("after")
+    if before and after and abs(before.offered_rps / after.offered_rps - 1) > SAME_RATE_RATIO:
+        misses.append(f"the offered rate was {before.offered_rps:.1f}/s before and {after.offered_rps:.1f}/s after")
+
+
+def _figures(course: Course) -> DrillFigures:
+    before, after = course.window("before"), course.window("after")
+    shown = after or before or course.window("crowd")
+    p99_before = before.p99_ms if before else None
+    p99_after = after.p99_ms if after else (None if before else (shown.p99_ms if shown else None))
+    during = [stats for stats in (course.window("reload"), after) if stats is not None]
+    verified_s = None
+    if course.verified_s is not None and course.alert_s is not None:
+        verified_s = course.verified_s - course.alert_s
+    cause = course.diagnosis.cause.id if course.diagnosis and course.diagnosis.cause else None
+    return DrillFigures(
+        p99_before_ms=p99_before,
+        p99_after_ms=p99_after,
+        ratio=p99_before / p99_after if p99_before and p99_after else None,
+        failed_before=before.failed_count if before else None,
+        failed_after=sum(stats.failed_count for stats in during) if during else None,
+        offered_rps=shown.offered_rps if shown else None,
+        answered_rps=shown.answered_rps if shown else None,
+        hit_ratio=shown.hit_ratio if shown else None,
+        alert_to_verified_s=verified_s,
+        cause=cause,
+        accelerator=course.place.accelerator if course.place else course.scenario.accelerator,
+    )
+
+
+def tell(course: Course) -> Drilled:
+    """The finished drill as a record."""
+    assert course.diagnosis is not None, "a drill that got this far has been diagnosed"
+    figures = _figures(course)
+    record = IncidentRecord(
+        title=f"Drill: {course.scenario.title}",
+        accelerator=figures.accelerator,
+        diagnosis=course.diagnosis,
+        plan=course.plan,
+        verification=course.treated.verification if course.treated else None,
+        timeline=tuple(course.timeline),
+        windows=tuple(_load_window(one) for one in course.windows),
+    )
+    return Drilled(course.scenario, figures, tuple(course.windows), record, tuple(course.misses))
+
+
+def _load_window(window: DrillWindow) -> LoadWindow:
+    stats = window.stats
+    return LoadWindow(
+        label=window.label,
+        start_s=stats.start_s,
+        length_s=stats.end_s - stats.start_s,
+        offered_rps=stats.offered_rps,
+        answered_rps=stats.answered_rps,
+        p50_ms=stats.p50_ms,
+        p99_ms=stats.p99_ms,
+        failed=stats.failed_count,
+        hit_ratio=stats.hit_ratio,
+    )

@@ -1,0 +1,71 @@
+"""The further edges a drill has: its own patient, Prometheus' own alerts, and the doctor as a user meets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from latencydoctor.app.ports import Observer
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.drill import Scenario
+from latencydoctor.model.remedy import NothingToDo, Plan, Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a rehearsal stack listens, and the questions that may be asked of it."""
+
+    url: str
+    accelerator: str
+    questions: tuple[str, ...]
+    deadline_ms: float
+
+
+class Patient(Protocol):
+    """A stack of the drill's own, brought up broken or healthy as the scenario says."""
+
+    def up(self, scenario: Scenario, observer: Observer) -> Place:
+        """Bring it up and wait until it answers."""
+        ...
+
+    def firing(self) -> tuple[str, ...]:
+        """Names of the alerts that Prometheus itself says fire now; pending ones do not count."""
+        ...
+
+    def overruns(self) -> float:
+        """Executions that took longer than the simulated time; any makes the simulated figures worthless."""
+        ...
+
+    def down(self) -> None:
+        """End every part of it; safe to call at any time and more than once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """What became of a change: the run's name, its journal, when it came into effect, and the judgement."""
+
+    run_id: str
+    journal: str
+    in_effect_s: float
+    verification: Verification
+
+
+class Doctor(Protocol):
+    """The program as its user meets it, pointed at the patient's configuration file and nothing else."""
+
+    def diagnose(self) -> Diagnosis:
+        """As `latencydoctor diagnose`."""
+        ...
+
+    def plan(self, fix: str) -> Plan | NothingToDo:
+        """As `latencydoctor plan FIX`."""
+        ...
+
+    def apply(self, plan: Plan, observer: Observer) -> Treated:
+        """As `latencydoctor apply PLAN --yes`."""
+        ...
+
+    def roll_back(self, run_id: str, observer: Observer) -> str:
+        """As `latencydoctor rollback RUN --force --yes`; returns the digest that was restored."""
+        ...

@@ -1,0 +1,67 @@
+"""A rehearsed incident: what is to happen, what is expected of the doctor, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from latencydoctor.model.incident import IncidentRecord
+from latencydoctor.model.load import WindowStats
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One variant of a drill. Lengths in seconds; rates in requests a second, offered on a schedule.
+
+    `expected_cause` None means that the same crowd must be no incident. `settings` are dotted keys of the stack's
+    settings file that differ from its defaults: the broken ones, or healthy ones on a smaller device.
+    """
+
+    fault: str
+    title: str
+    expected_cause: str | None
+    expected_fix: str
+    accelerator: str
+    settings: tuple[tuple[str, str], ...]
+    calm_rps: float
+    crowd_rps: float
+    calm_s: float = 26.0
+    measure_s: float = 20.0
+    settle_s: float = 5.0
+    alert_within_s: float = 60.0
+    seed: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DrillFigures:
+    """The last line of a drill: None where the scenario has no such figure. Ratios are 0..1."""
+
+    p99_before_ms: float | None
+    p99_after_ms: float | None
+    ratio: float | None
+    failed_before: int | None
+    failed_after: int | None
+    offered_rps: float | None
+    answered_rps: float | None
+    hit_ratio: float | None
+    alert_to_verified_s: float | None
+    cause: str | None
+    accelerator: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrillWindow:
+    """A measured window by name, in the order they were measured."""
+
+    label: str
+    stats: WindowStats
+
+
+@dataclass(frozen=True, slots=True)
+class Drilled:
+    """How a drill went: `misses` are sentences that say what did not go as designed, empty when all did."""
+
+    scenario: Scenario
+    figures: DrillFigures
+    windows: tuple[DrillWindow, ...]
+    record: IncidentRecord
+    misses: tuple[str, ...]
