@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from latencydoctor.model.evidence import Severity
 
@@ -49,8 +50,10 @@ class SignalExpression:
     """How one dialect gives one normalised signal.
 
     `requires` are metric names that must all be present; `expr` is PromQL with `{sel}` for the label matchers of the
-    service (without braces), `{only}` for the same when none other stands there, and `{window}` for the rate window.
-    `shared` expressions do not carry the service's labels (an accelerator, a cache server) and take no selector.
+    service with its model, `{front}` for the user's matchers alone (a front end does not carry the server's labels),
+    both without braces and possibly empty, so they stand last, and `{window}` for the rate window. The metrics of
+    `shared` expressions lie outside the service (an accelerator, a cache server): they are looked for without a
+    selector, and the expression itself joins them with what is the service's.
     """
 
     signal: str
@@ -78,6 +81,14 @@ class Dialect:
     signals: tuple[SignalExpression, ...]
 
 
+class Summary(StrEnum):
+    """How the windows of an incident become one value: the typical one, their sum (resets), the last (a setting)."""
+
+    MEDIAN = "median"
+    TOTAL = "total"
+    LATEST = "latest"
+
+
 @dataclass(frozen=True, slots=True)
 class SignalName:
     """A normalised signal: its unit, whether more of it is worse, and what would have to be there to see it."""
@@ -87,3 +98,4 @@ class SignalName:
     title: str
     needs: str
     higher_is_worse: bool
+    summary: Summary = Summary.MEDIAN

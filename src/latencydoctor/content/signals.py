@@ -1,0 +1,100 @@
+"""Reads `rules/signals/`: the normalised signals and the dialects that give them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from latencydoctor.content.locate import ContentRoot, yaml_files
+from latencydoctor.content.reader import Mapping, Problems, load_mapping
+from latencydoctor.model.rule import Dialect, SignalExpression, SignalName, Summary
+
+NAMES_FILE = "_names.yaml"
+STATUSES = ("stable", "experimental", "deprecated")
+
+_PLACEHOLDER = re.compile(r"\{(sel|front|window)\}")
+_LITERAL_WINDOW = re.compile(r"\[\d")
+_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+
+
+def read_signals(root: ContentRoot) -> tuple[tuple[SignalName, ...], tuple[Dialect, ...]]:
+    """All signals in file order and all dialects, preferred ones first; `ContentErrors` with everything wrong."""
+    problems = Problems()
+    folder = root.rules / "signals"
+    names = _read_names(folder / NAMES_FILE, root, problems)
+    units = {name.id: name.unit for name in names}
+    ranked: list[tuple[float, Dialect]] = []
+    for path in yaml_files(folder):
+        top = load_mapping(path, problems, root.shown(path))
+        if top is not None:
+            ranked.append(_read_dialect(top, path.stem, units))
+    problems.raise_any()
+    ranked.sort(key=lambda pair: (pair[0], pair[1].id))
+    return names, tuple(dialect for _, dialect in ranked)
+
+
+def _read_names(path: Path, root: ContentRoot, problems: Problems) -> tuple[SignalName, ...]:
+    top = load_mapping(path, problems, root.shown(path))
+    if top is None:
+        return ()
+    names = tuple(_read_name(name, entry) for name, entry in top.entries("signals"))
+    top.close()
+    return names
+
+
+def _read_name(name: str, entry: Mapping) -> SignalName:
+    signal = SignalName(
+        id=name,
+        unit=entry.text("unit", ""),
+        title=entry.text("title"),
+        needs=entry.text("needs"),
+        higher_is_worse=entry.flag("higher_is_worse"),
+        summary=Summary(entry.choice("summary", tuple(Summary), Summary.MEDIAN)),
+    )
+    entry.close()
+    return signal
+
+
+def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float, Dialect]:
+    simulated = top.flag("simulated", False)
+    expressions = tuple(_read_expression(item, units, simulated) for item in top.mappings("signals"))
+    dialect = Dialect(
+        id=top.text("id"),
+        title=top.text("title"),
+        status=top.choice("status", STATUSES),
+        verified=top.text("verified", ""),
+        detect=top.texts("detect"),
+        model_label=top.text("model_label", ""),
+        signals=expressions,
+    )
+    if dialect.id != stem:
+        top.problem(f"id is {dialect.id!r} but the file is called {stem}.yaml", "id")
+    prefer = top.whole("prefer")
+    top.close()
+    return prefer, dialect
+
+
+def _read_expression(item: Mapping, units: dict[str, str], simulated: bool) -> SignalExpression:
+    signal = item.text("signal")
+    expr = " ".join(item.text("expr").split())
+    requires = item.texts("requires")
+    if signal and signal not in units:
+        item.problem(f"{signal!r} is not in {NAMES_FILE}", "signal", hint="Add the signal there, with its unit.")
+    if _LITERAL_WINDOW.search(expr):
+        item.problem("a window is written out", "expr", hint="Write [{window}]: it depends on the scrape interval.")
+    bare = _PLACEHOLDER.sub("", expr)
+    for metric in requires:
+        if not _METRIC.fullmatch(metric):
+            item.problem(f"{metric!r} is no metric name", "requires")
+        elif metric not in bare:
+            item.problem(f"{metric} is required but not used", "requires")
+    expression = SignalExpression(
+        signal=signal,
+        unit=units.get(signal, ""),
+        expr=expr,
+        requires=requires,
+        shared=item.flag("shared", False),
+        simulated=simulated,
+    )
+    item.close()
+    return expression

@@ -1,0 +1,105 @@
+"""Which PromQL gives which signal here: the first dialect whose metrics are present, rendered for one service."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from latencydoctor.model.evidence import Gap, GapReason, Selection
+from latencydoctor.model.rule import Dialect, SignalExpression, SignalName
+
+SCRAPES_A_WINDOW = 4
+"""A rate needs two samples; four tolerate a missed scrape and the unaligned edges (architecture, 'Window')."""
+
+SHORTEST_WINDOW_S = 5.0
+MOST_WINDOWS = 720
+"""A range is cut into at most this many windows: an hour of 5 s windows."""
+
+ASSUMED_SCRAPE_INTERVAL_S = 15.0
+"""Used when the samples do not tell; the most common configured interval."""
+
+_PLACEHOLDER = re.compile(r"\{(sel|front|window)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A signal's possible expressions, best first; the second is asked only when the first gives nothing."""
+
+    signal: str
+    expressions: tuple[SignalExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The metric names seen: `names` under the user's selector, `shared_names` without it."""
+
+    names: Collection[str]
+    shared_names: Collection[str]
+
+    def has(self, expression: SignalExpression) -> bool:
+        """Whether everything the expression requires is there."""
+        names = self.shared_names if expression.shared else self.names
+        return all(name in names for name in expression.requires)
+
+
+def choose(
+    present: Present, dialects: Sequence[Dialect], signals: Sequence[SignalName]
+) -> tuple[tuple[Choice, ...], tuple[Gap, ...]]:
+    """For each signal its usable expressions in the dialects' order, and a gap for each signal without any.
+
+    Signals that no dialect offers at all come from elsewhere (configuration, NVML) and are left to those sources.
+    """
+    choices: list[Choice] = []
+    gaps: list[Gap] = []
+    for name in signals:
+        offered = [item for dialect in dialects for item in dialect.signals if item.signal == name.id]
+        usable = tuple(item for item in offered if present.has(item))
+        if usable:
+            choices.append(Choice(name.id, usable))
+        elif offered:
+            gaps.append(Gap(name.id, GapReason.NO_SERIES, "no metric for it was found", name.needs))
+    return tuple(choices), tuple(gaps)
+
+
+def detected(present: Present, dialects: Sequence[Dialect]) -> tuple[str, ...]:
+    """The dialects spoken here, in order."""
+    names = {*present.names, *present.shared_names}
+    return tuple(dialect.id for dialect in dialects if names.intersection(dialect.detect))
+
+
+def quote(value: str) -> str:
+    """A label value as a PromQL string; label values are foreign text."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def matchers(selection: Selection, model_label: str) -> str:
+    """The service's label matchers without braces, its model first; empty when nothing is selected."""
+    model = f"{model_label}={quote(selection.model)}" if selection.model and model_label else ""
+    return ",".join(part for part in (model, selection.selector.strip().strip(",")) if part)
+
+
+def render(expression: SignalExpression, selection: Selection, window_s: float, model_label: str) -> str:
+    """The PromQL of an expression for one service and one window length."""
+    parts = {"sel": matchers(selection, model_label), "front": matchers(selection, ""), "window": span(window_s)}
+    # One pass: what a hostile model name brings along is not looked at again.
+    return _PLACEHOLDER.sub(lambda match: parts[match[1]], expression.expr)
+
+
+def window_length_s(scrape_interval_s: float | None) -> float:
+    """One window: four scrapes, at least 5 s, in whole seconds."""
+    interval = scrape_interval_s or ASSUMED_SCRAPE_INTERVAL_S
+    return max(float(math.ceil(SCRAPES_A_WINDOW * interval)), SHORTEST_WINDOW_S)
+
+
+def window_count(since_s: float, window_s: float) -> int:
+    """How many windows cover the range asked for: at least 1, at most `MOST_WINDOWS`."""
+    return min(max(math.floor(since_s / window_s), 1), MOST_WINDOWS)
+
+
+def span(seconds: float) -> str:
+    """A PromQL duration; milliseconds where the seconds are not whole (Prometheus knows no decimal durations)."""
+    whole = round(seconds)
+    return f"{whole}s" if abs(seconds - whole) < 1e-9 else f"{round(seconds * 1000)}ms"
