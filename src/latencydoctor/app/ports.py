@@ -39,7 +39,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What one metrics source holds at a moment: metric names, the services there, the time between samples."""
+    """What one metrics source holds at a moment: metric names, the services there, the time between samples.
+
+    `names` are those under the user's selector, `shared_names` those without it (accelerators, cache servers).
+    """
 
     names: frozenset[str]
     candidates: tuple[Candidate, ...]
@@ -47,6 +50,7 @@ class Discovery:
     newest_sample_s: float | None
     queries: tuple[QueryRecord, ...]
     gaps: tuple[Gap, ...]
+    shared_names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,7 +45,8 @@ class TargetState:
     """What a target looked like when it was read: settings by dotted key, the settings file's exact text, digests.
 
     `effective` are the same settings as the server itself reports them, where it does; `compiled` is the server
-    configuration the settings compile to (config.pbtxt text for Triton).
+    configuration the settings compile to (config.pbtxt text for Triton). `not_in_effect` says in words where the
+    server runs something else than the settings ask for; empty when they agree. The first object is the settings file.
     """
 
     target: str
@@ -53,10 +55,25 @@ class TargetState:
     settings_text: str
     effective: tuple[tuple[str, str], ...]
     compiled: str
+    not_in_effect: tuple[str, ...] = ()
 
     def setting(self, key: str) -> str | None:
         """A setting's canonical text, None when absent."""
         return dict(self.settings).get(key)
+
+    def in_use(self, key: str) -> str | None:
+        """A setting's value in use: what the file says, else what the server reports (a default), else None."""
+        return dict(self.settings).get(key, dict(self.effective).get(key))
+
+    @property
+    def digest(self) -> str:
+        """The digest of the settings file's content, its generation line left out."""
+        return self.objects[0].digest
+
+    @property
+    def generation(self) -> int:
+        """The settings file's generation."""
+        return self.objects[0].generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +121,35 @@ class Plan:
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class NothingToDo:
+    """The answer in place of a plan when the target already is as the fix would make it, or the fix cannot help."""
+
+    fix: str
+    reason: str
+    notes: tuple[str, ...] = ()
+
+
 class Decision(StrEnum):
     """What the judge says after a change."""
 
     KEEP = "keep"
     ROLL_BACK = "roll back"
     HOLD = "hold"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a verification window showed, unjudged. None means no data; `note` says why, when it is known.
+
+    `requests` is how many requests the window holds, `memory_bytes` the accelerator's memory in use.
+    """
+
+    p99_ms: float | None
+    error_ratio: float | None
+    memory_bytes: float | None
+    requests: float | None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +192,11 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One journalled run as `runs` lists it."""
+    """One journalled run as `runs` lists it.
+
+    `kind` is "apply" or "rollback"; `of` names the run that a rollback undoes. `damage` says where the journal's chain
+    breaks, empty when it holds; a tail that was being written when the process died is no damage.
+    """
 
     run_id: str
     fix: str
@@ -161,3 +205,36 @@ class RunSummary:
     started_s: float
     ended_s: float | None
     path: str
+    kind: str = "apply"
+    of: str = ""
+    damage: str = ""
+
+
+class RunEvent(StrEnum):
+    """What a journal's records say, in the order in which they come.
+
+    An intent is on disk before its step, the word that it is done only after what was asked for was read back.
+    COMMITTED separates what recovery undoes from what it completes.
+    """
+
+    STARTED = "run started"
+    WRITE_INTENT = "write intent"
+    WRITE_DONE = "write done"
+    COMMITTED = "committed"
+    CHECK = "check"
+    DECISION = "decision"
+    UNDO_INTENT = "undo intent"
+    UNDO_DONE = "undo done"
+    UNDO_FAILED = "undo failed"
+    RECOVERY = "recovery"
+    ENDED = "run ended"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One record of a journal: its place in the chain, when, what happened, and plain JSON values with it."""
+
+    seq: int
+    at_s: float
+    event: str
+    fields: Mapping[str, object]

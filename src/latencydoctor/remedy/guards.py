@@ -1,0 +1,79 @@
+"""What a plan must survive before anything runs; every failure is `Refused`, exit 5.
+
+A plan's digest guards against accidents only. What keeps a crafted plan harmless is that nothing in it is trusted:
+the allowed settings and their bounds come from the catalogue again, the text to write is made anew from the target's
+own, and what would happen must be what the plan shows.
+"""
+
+from __future__ import annotations
+
+from latencydoctor.errors import Refused
+from latencydoctor.model.remedy import Operation, Plan, TargetState
+from latencydoctor.remedy.catalog import FIXES, Fix
+from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, settings_diff
+from latencydoctor.remedy.plan_file import refuse_edited
+from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
+
+MAX_OPERATIONS = 8
+MAX_OBJECTS = 4
+"""The widest blast radius a plan may have: more operations or objects than any fix of the catalogue needs."""
+
+_NEW_PLAN = "Make a new plan with `latencydoctor plan`."
+
+
+def check(plan: Plan, state: TargetState) -> Fix:
+    """Everything that can be checked before the change is prepared; returns the catalogue's row for the plan's fix."""
+    refuse_edited(plan)
+    fix = FIXES.get(plan.fix)
+    if fix is None:
+        raise Refused(f"the plan names a fix that does not exist: {plan.fix!r}", hint=_NEW_PLAN)
+    _check_width(plan)
+    _check_fresh(plan, state)
+    for operation in plan.operations:
+        _check_operation(operation, fix, state)
+    refuse_secret(state.settings_text)
+    return fix
+
+
+def check_shown(plan: Plan, state: TargetState, texts: Texts) -> None:
+    """Refused unless the change prepared now is the one whose diff the plan shows."""
+    if plan.diff != settings_diff(state, texts.settings) or plan.compiled_diff != compiled_diff(state, texts.compiled):
+        raise Refused("the plan would do something else than what it shows", hint=_NEW_PLAN)
+
+
+def _check_width(plan: Plan) -> None:
+    if not plan.operations:
+        raise Refused("the plan changes nothing", hint=_NEW_PLAN)
+    if len(plan.operations) > MAX_OPERATIONS or len(plan.objects) > MAX_OBJECTS:
+        raise Refused(
+            f"the plan reaches too far: {len(plan.operations)} operations on {len(plan.objects)} objects, "
+            f"at most {MAX_OPERATIONS} on {MAX_OBJECTS} are allowed",
+            hint=_NEW_PLAN,
+        )
+    keys = [operation.key for operation in plan.operations]
+    if len(set(keys)) != len(keys):
+        raise Refused("the plan sets one setting twice", hint=_NEW_PLAN)
+
+
+def _check_fresh(plan: Plan, state: TargetState) -> None:
+    if plan.target != state.target:
+        raise Refused(f"the plan is for {plan.target}, not for {state.target}", hint="Apply it to its own target.")
+    now = {item.name: item for item in state.objects}
+    if set(now) != {item.name for item in plan.objects}:
+        raise Refused(f"the plan does not name exactly the objects it touches: {', '.join(now)}", hint=_NEW_PLAN)
+    for planned in plan.objects:
+        found = now[planned.name]
+        if found.digest != planned.digest:
+            when = f"generation {planned.generation} then, {found.generation} now"
+            raise Refused(f"the plan is stale: {planned.name} has changed since ({when})", hint=_NEW_PLAN)
+
+
+def _check_operation(operation: Operation, fix: Fix, state: TargetState) -> None:
+    bound = fix.bound(operation.key)
+    if operation.object != SETTINGS_OBJECT or bound is None:
+        raise Refused(f"{fix.id} may not set {operation.key!r} of {operation.object!r}", hint=_NEW_PLAN)
+    if not bound.admits(operation.after):
+        allowed = " or ".join(bound.words) or f"{bound.low} to {bound.high}"
+        raise Refused(f"{operation.key} may not be {operation.after!r}, only {allowed}", hint=_NEW_PLAN)
+    if (state.setting(operation.key) or "") != operation.before:
+        raise Refused(f"the plan is stale: {operation.key} is not {operation.before!r} any more", hint=_NEW_PLAN)

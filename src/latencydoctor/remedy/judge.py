@@ -1,0 +1,171 @@
+"""Decides after a change: keep it, roll it back, or hold it for a human. Pure: the same checks give the same decision.
+
+The order of decisions is the safety page's:
+
+1. errors or memory worse than before: roll back (a failed or partial apply never gets here, it is undone);
+2. three failed checks in a row, and the state before was not measured worse: roll back;
+3. three failed checks in a row, and the state before was measured worse: hold, because rolling back would hurt;
+4. no data: hold. A check without data is never a pass; it neither counts as a failure nor ends a row of them.
+
+Three passes in a row keep the change. The counter lives in the checks, which are journalled, so that it survives a
+restart of whoever checks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from latencydoctor.model.remedy import Check, Decision, Plan, Reading
+
+ERROR_MARGIN = 0.005
+"""By how much the error ratio must have grown to count as worse: the mission's own limit of half a per cent."""
+
+MIN_FAILED_REQUESTS = 5.0
+"""Fewer failed requests than this in a window are too few to call errors worse."""
+
+LATENCY_MARGIN = 1.10
+"""How many times higher p99 must be to count as worse; the p99 of one window is noisy."""
+
+P99, ERRORS, MEMORY = "e2e_p99_ms", "error_ratio", "accelerator_memory_used_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePolicy:
+    """How many checks decide. A p99 rests on one request in a hundred, so a window needs a few hundred requests."""
+
+    failures_in_a_row: int = 3
+    passes_in_a_row: int = 3
+    min_requests: float = 200.0
+    max_checks: int = 12
+    max_without_data: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A decision and why; None where more checks are needed."""
+
+    decision: Decision | None
+    reason: str
+
+
+def check_of(reading: Reading, plan: Plan, policy: JudgePolicy, at_s: float) -> Check:
+    """One window judged against the plan's requirements. Too few requests or no p99 is inconclusive, never a pass."""
+    limits = {item.signal: item.at_most for item in plan.requirements}
+    missing = _missing(reading, policy, needs_memory=MEMORY in limits)
+    if missing:
+        return _check(reading, at_s, passed=False, conclusive=False, note=missing)
+    broken = [
+        f"{name} {_shown(value)} above {_shown(limits[name])}"
+        for name, value in ((P99, reading.p99_ms), (ERRORS, reading.error_ratio), (MEMORY, reading.memory_bytes))
+        if name in limits and value is not None and value > limits[name]
+    ]
+    return _check(reading, at_s, passed=not broken, conclusive=True, note="; ".join(broken))
+
+
+def _check(reading: Reading, at_s: float, *, passed: bool, conclusive: bool, note: str) -> Check:
+    return Check(
+        at_s,
+        _finite(reading.p99_ms),
+        _finite(reading.error_ratio),
+        _finite(reading.memory_bytes),
+        _finite(reading.requests),
+        passed,
+        conclusive,
+        note,
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _shown(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _missing(reading: Reading, policy: JudgePolicy, *, needs_memory: bool) -> str:
+    """What the window lacks, in words; empty when it can be judged."""
+    if reading.note:
+        return reading.note
+    requests = _finite(reading.requests)
+    if requests is None:
+        return "no data on requests"
+    if requests < policy.min_requests:
+        more = math.ceil(policy.min_requests - requests)
+        return f"{requests:.0f} requests of the {policy.min_requests:.0f} needed: {more} more"
+    named = (("p99", reading.p99_ms), ("errors", reading.error_ratio))
+    absent = [name for name, value in named if _finite(value) is None]
+    if needs_memory and _finite(reading.memory_bytes) is None:
+        absent.append("memory")
+    return f"no data on {' and '.join(absent)}" if absent else ""
+
+
+def rule(checks: Sequence[Check], plan: Plan, policy: JudgePolicy) -> Ruling:
+    """The decision that all checks so far allow, newest last."""
+    if not checks:
+        return Ruling(None, "no check yet")
+    before = dict(plan.before_values)
+    worse = _worse_than_before(checks[-1], plan)
+    if worse:
+        return Ruling(Decision.ROLL_BACK, worse)
+    conclusive = [check for check in checks if check.conclusive]
+    failures = _row(conclusive, passed=False)
+    if failures >= policy.failures_in_a_row:
+        return _after_failures(conclusive[-failures:], before)
+    if _row(conclusive, passed=True) >= policy.passes_in_a_row and checks[-1].conclusive:
+        return Ruling(Decision.KEEP, f"{policy.passes_in_a_row} checks in a row passed")
+    blind = len(list(takewhile(lambda check: not check.conclusive, reversed(checks))))
+    if blind >= policy.max_without_data:
+        return Ruling(Decision.HOLD, f"no data in {blind} checks in a row: {checks[-1].note}")
+    if len(checks) >= policy.max_checks:
+        return Ruling(Decision.HOLD, f"{len(checks)} checks gave neither a clear pass nor a clear failure")
+    return Ruling(None, "more checks are needed")
+
+
+def _row(checks: Sequence[Check], *, passed: bool) -> int:
+    return len(list(takewhile(lambda check: check.passed is passed, reversed(checks))))
+
+
+def _worse_than_before(check: Check, plan: Plan) -> str:
+    """Why memory or errors count as worse than before the change; empty when they do not."""
+    if not check.conclusive:
+        return ""
+    limits = {item.signal: item.at_most for item in plan.requirements}
+    memory_limit = limits.get(MEMORY)
+    if memory_limit is not None and check.memory_bytes is not None and check.memory_bytes > memory_limit:
+        used = _shown(check.memory_bytes)
+        return f"memory is worse than before: {used} bytes, at most {_shown(memory_limit)} allowed"
+    before = dict(plan.before_values).get(ERRORS)
+    ratio, requests = check.error_ratio, check.requests
+    if ratio is None or requests is None or ratio <= limits.get(ERRORS, 0.0):
+        return ""
+    # Without a measurement from before, errors above the limit are only a failed check: nothing says they grew.
+    if before is not None and ratio > before + ERROR_MARGIN and ratio * requests >= MIN_FAILED_REQUESTS:
+        return f"errors are worse than before: {ratio:.2%} of requests, {before:.2%} before"
+    return ""
+
+
+def _after_failures(failed: Sequence[Check], before: Mapping[str, float]) -> Ruling:
+    told = f"{len(failed)} checks in a row failed: {failed[-1].note}"
+    p99s = sorted(check.p99_ms for check in failed if check.p99_ms is not None)
+    errors = sorted(check.error_ratio for check in failed if check.error_ratio is not None)
+    middle = Reading(p99s[len(p99s) // 2], errors[len(errors) // 2], None, None)
+    worse = before_worse(before, middle)
+    if worse:
+        return Ruling(Decision.HOLD, f"{told}; but the state before was worse ({worse})")
+    return Ruling(Decision.ROLL_BACK, f"{told}; the state before was not measured worse")
+
+
+def before_worse(before: Mapping[str, float], now: Reading) -> str:
+    """How the state before the change was measured worse than now; empty when it was not, or is not known."""
+    p99, errors = before.get(P99), before.get(ERRORS)
+    if p99 is not None and now.p99_ms is not None and p99 > now.p99_ms * LATENCY_MARGIN:
+        return f"p99 {p99:.0f} ms then, {now.p99_ms:.0f} ms now"
+    slower_now = p99 is not None and now.p99_ms is not None and now.p99_ms > p99 * LATENCY_MARGIN
+    fewer_errors = errors is not None and now.error_ratio is not None and errors > now.error_ratio + ERROR_MARGIN
+    if fewer_errors and not slower_now and errors is not None and now.error_ratio is not None:
+        return f"errors {errors:.2%} then, {now.error_ratio:.2%} now"
+    return ""

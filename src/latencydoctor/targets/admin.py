@@ -1,0 +1,68 @@
+"""The gateway's admin API over its Unix socket: what settings would compile to, without applying them."""
+
+from __future__ import annotations
+
+import json
+import socket
+from http.client import HTTPConnection, HTTPException
+
+from latencydoctor.errors import ContentError, KnownError
+
+TIMEOUT_S = 10.0
+MAX_ANSWER_BYTES = 1 << 20
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connects to the socket's path; the host name only fills the header."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def render(socket_path: str, settings_text: str) -> str:
+    """The compiled configuration for these settings. ContentError when the stack refuses them, KnownError when the
+    admin API does not answer; nothing is applied either way."""
+    status, body = _post(socket_path, settings_text)
+    try:
+        answer = json.loads(body)
+        errors, compiled = answer.get("errors", []), answer.get("config_pbtxt")
+    except (ValueError, AttributeError) as error:
+        raise KnownError(
+            f"the admin API at {socket_path} answered {status} with something else than JSON",
+            hint="Is the socket the gateway's of this version?",
+        ) from error
+    if errors:
+        raise ContentError(
+            f"the stack refuses these settings: {'; '.join(str(item) for item in errors)}",
+            hint="Choose values that the stack can serve.",
+        )
+    if status != 200 or not isinstance(compiled, str) or not compiled:
+        raise KnownError(
+            f"the admin API at {socket_path} answered {status} without a configuration", hint="See its log."
+        )
+    return compiled
+
+
+def _post(socket_path: str, settings_text: str) -> tuple[int, bytes]:
+    connection = _UnixConnection(socket_path)
+    try:
+        connection.request("POST", "/render", settings_text.encode(), {"Content-Type": "application/yaml"})
+        response = connection.getresponse()
+        body = response.read(MAX_ANSWER_BYTES + 1)
+    except (OSError, HTTPException) as error:
+        raise KnownError(
+            f"the gateway's admin API at {socket_path} does not answer: {error}",
+            hint="Is the stack up? See `latencydoctor stack status`.",
+        ) from error
+    finally:
+        connection.close()
+    if len(body) > MAX_ANSWER_BYTES:
+        raise KnownError(
+            f"the admin API at {socket_path} answered more than {MAX_ANSWER_BYTES} bytes", hint="See its log."
+        )
+    return response.status, body

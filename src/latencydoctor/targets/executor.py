@@ -1,0 +1,93 @@
+"""The only code that changes the bundled stack: one settings file, replaced atomically under the target's lock.
+
+The controller does the rest: it compiles the file and loads the model. So writing is followed by waiting until the
+controller says that this generation is in effect, and by reading back what Triton itself says it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from latencydoctor.errors import KnownError, Refused
+from latencydoctor.model.remedy import TargetState
+from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
+from latencydoctor.targets.bundled import BundledTarget
+from latencydoctor.targets.controller_page import read_controller
+from latencydoctor.targets.state_folder import SETTINGS
+
+EFFECT_TIMEOUT_S = 30.0
+"""A reload takes about a second; a restarted controller or server comes back within a few."""
+
+POLL_S = 0.1
+
+
+class _GivenUp(KnownError):
+    """Waiting longer cannot help: the settings were written, but they will not come into effect."""
+
+
+class BundledChanger:
+    """Changes one stack. Implements the port `Changer`."""
+
+    def __init__(self, target: BundledTarget, timeout_s: float = EFFECT_TIMEOUT_S) -> None:
+        self._target = target
+        self._timeout_s = timeout_s
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        """The lock beside the settings file; Refused, with its holder, when another has it."""
+        return self._target.folder.locked(run_id)
+
+    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Callable[[], bool]) -> TargetState:
+        """Replaces the settings and waits for them to be in effect; see the port for what it raises."""
+        found = self._target.settings_text()
+        digest, wanted = settings_digest(found), settings_digest(settings_text)
+        if digest not in expected:
+            raise Refused(
+                f"{self._target.folder.path / SETTINGS} was changed by someone else meanwhile",
+                hint="Nothing was written. Look at the file, then plan again.",
+            )
+        generation = generation_of(found)
+        if digest != wanted:
+            generation += 1
+            self._target.folder.replace(SETTINGS, with_generation(settings_text, generation))
+        return self._settled(generation, wanted, cancelled)
+
+    def _settled(self, generation: int, wanted: str, cancelled: Callable[[], bool]) -> TargetState:
+        """The state once the generation is in effect and the server runs what it asks for."""
+        deadline = time.monotonic() + self._timeout_s
+        waiting = "nothing was heard yet"
+        while time.monotonic() < deadline:
+            if cancelled():
+                raise KnownError(f"interrupted while waiting for generation {generation} to be in effect")
+            try:
+                waiting = self._not_yet(generation)
+                if not waiting:
+                    state = self._target.read()
+                    if state.digest != wanted:
+                        raise _GivenUp("the settings were changed by someone else while they took effect")
+                    waiting = "; ".join(state.not_in_effect)
+                    if not waiting:
+                        return state
+            except _GivenUp:
+                raise
+            except KnownError as error:
+                # A controller or server that was killed is started again; only the deadline decides.
+                waiting = error.message
+            time.sleep(POLL_S)
+        raise KnownError(
+            f"generation {generation} was not in effect after {self._timeout_s:g} s: {waiting}",
+            hint="See `latencydoctor stack status` and the controller's log.",
+        )
+
+    def _not_yet(self, generation: int) -> str:
+        """Why the generation is not in effect yet; empty when it is."""
+        seen = read_controller(self._target.folder.endpoints().controller_metrics)
+        if seen.in_effect == generation:
+            return ""
+        if seen.seen == generation and seen.failed:
+            raise _GivenUp(
+                f"the controller refused generation {generation}; generation {seen.in_effect} is still in effect",
+                hint="See the controller's log for the reason.",
+            )
+        return f"the controller has generation {seen.in_effect} in effect"

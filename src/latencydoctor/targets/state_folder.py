@@ -1,0 +1,173 @@
+"""A stack's state folder as the doctor meets it: named files, read and replaced without ever following a link.
+
+Every access goes through the folder's own descriptor, so that a path cannot be swapped for one that leads outside
+between a check and its use.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import re
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from latencydoctor.errors import KnownError, Refused
+
+SETTINGS = "settings.yaml"
+ENDPOINTS = "endpoints.json"
+LOCK = "settings.yaml.lock"
+MAX_FILE_BYTES = 256 * 1024
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Where the parts that a fix talks to listen: host:port, URL, path of a Unix socket."""
+
+    triton_grpc: str
+    controller_metrics: str
+    admin_socket: str
+
+
+class StateFolder:
+    """One stack's folder. Only the folder itself may be reached through a link, nothing inside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.realpath(path))
+
+    @contextmanager
+    def _folder(self) -> Iterator[int]:
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            raise KnownError(
+                f"there is no stack in {self.path}: {error.strerror}",
+                hint="Start one with `latencydoctor stack up`, or name its folder in the configuration.",
+            ) from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def read(self, name: str) -> str:
+        """A file's text, byte for byte; KnownError when it is absent, a link, too large or not UTF-8."""
+        with self._folder() as folder:
+            try:
+                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+                with os.fdopen(descriptor, "rb") as stream:
+                    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                        raise KnownError(f"{self.path / name} is not a regular file", hint="Put a plain file there.")
+                    content = stream.read(MAX_FILE_BYTES + 1)
+            except OSError as error:
+                raise KnownError(
+                    f"{self.path / name} cannot be read: {error.strerror}",
+                    hint="Links are not followed. Is this the state folder of a stack that is up?",
+                ) from error
+        if len(content) > MAX_FILE_BYTES:
+            raise KnownError(f"{self.path / name} is larger than {MAX_FILE_BYTES} bytes", hint="Put the file right.")
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise KnownError(f"{self.path / name} is not UTF-8 text", hint="Put the file right.") from error
+
+    def replace(self, name: str, text: str) -> None:
+        """Replaces a file so that a reader, or a crash, sees the old text or the new one; on disk when this returns."""
+        temporary = f".{name}.{os.getpid()}.tmp"
+        with self._folder() as folder:
+            try:
+                self._write_new(folder, temporary, text, self._mode(folder, name))
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            except OSError as error:
+                self._remove(folder, temporary)
+                raise KnownError(
+                    f"{self.path / name} cannot be written: {error.strerror}",
+                    hint="Make room or fix the folder's rights; the file is as it was.",
+                ) from error
+
+    @staticmethod
+    def _mode(folder: int, name: str) -> int:
+        try:
+            return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        except FileNotFoundError:
+            return 0o600
+
+    @staticmethod
+    def _write_new(folder: int, name: str, text: str, mode: int) -> None:
+        StateFolder._remove(folder, name)  # left by an earlier process with this number that was killed
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, mode, dir_fd=folder), "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    @staticmethod
+    def _remove(folder: int, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+
+    def endpoints(self) -> Endpoints:
+        """The addresses that `stack up` wrote; KnownError when they are absent or damaged."""
+        text = self.read(ENDPOINTS)
+        try:
+            found = json.loads(text)
+            return Endpoints(*(str(found[name]) for name in ("triton_grpc", "controller_metrics", "admin_socket")))
+        except (ValueError, KeyError, TypeError) as error:
+            raise KnownError(
+                f"{self.path / ENDPOINTS} is damaged: {error!r}", hint="Run `latencydoctor stack up` again."
+            ) from error
+
+    @contextmanager
+    def locked(self, run_id: str) -> Iterator[None]:
+        """The folder's one lock. Refused with who holds it; a dead holder's lock is free at once (flock)."""
+        with self._folder() as folder:
+            try:
+                descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise KnownError(f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check it.") from error
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Refused(
+                    f"{self.path / SETTINGS} is locked by {_holder(os.pread(descriptor, 4096, 0))}",
+                    hint="Wait until that run has ended; a dead holder's lock is free by itself.",
+                ) from error
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, _myself(run_id), 0)
+            yield
+            os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
+
+
+def _myself(run_id: str) -> bytes:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"run": run_id, "user": _user(), "host": socket.gethostname(), "pid": os.getpid(), "since": since}
+    return json.dumps(told).encode()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no name for this number, as in some containers
+        return str(os.getuid())
+
+
+def _holder(content: bytes) -> str:
+    """Who holds the lock, in words. A holder writes itself down just after it got the lock, so nothing may be there."""
+    try:
+        told = json.loads(content)
+        words = [f"{name} {told[name]}" for name in ("run", "user", "host", "pid")]
+        return f"{', '.join(words)}, since {told['since']}"
+    except (ValueError, KeyError, TypeError):
+        return "another process that has not said who it is yet"
