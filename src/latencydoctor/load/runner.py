@@ -23,7 +23,7 @@ LOG_FILE = "load.log"
 
 _START_WITHIN_S = 20.0
 _POLL_S = 0.02
-_GRACE_S = 2.0
+_GRACE_S = 1.0
 
 
 class LocustRunner:
