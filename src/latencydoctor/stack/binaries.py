@@ -78,6 +78,11 @@ def discover(found: Tools, cache_server: str = "valkey") -> Binaries:
     )
 
 
+def names_only() -> Binaries:
+    """Stand-ins for showing a configuration where the programs are not installed."""
+    return Binaries(Path("prometheus"), Path("promtool"), Path("prometheus-alertmanager"), Path("valkey-server"))
+
+
 def _redis(found: Tools) -> Path:
     path = found.find("redis-server")
     if path is None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.files import write_atomically
-from latencydoctor.stack.layout import Layout
 
 LOOPBACK = "127.0.0.1"
 
@@ -58,13 +57,12 @@ def _port_of(address: str) -> int:
     return int(port) if port.isdecimal() else 0
 
 
-def endpoints_for(layout: Layout, ports: Ports, accelerator: str) -> Endpoints:
-    """The addresses that go with `ports` in this state folder."""
-    sockets = layout.sockets()
+def endpoints_for(sockets: Path, ports: Ports, accelerator: str, *, alertmanager: bool) -> Endpoints:
+    """The addresses that go with `ports` and a folder of Unix sockets."""
     return Endpoints(
         gateway=f"http://{LOOPBACK}:{ports.gateway}",
         prometheus=f"http://{LOOPBACK}:{ports.prometheus}",
-        alertmanager=f"http://{LOOPBACK}:{ports.alertmanager}" if ports.alertmanager else "",
+        alertmanager=f"http://{LOOPBACK}:{ports.alertmanager}" if alertmanager else "",
         triton_http=f"http://{LOOPBACK}:{ports.triton_http}",
         triton_grpc=f"{LOOPBACK}:{ports.triton_grpc}",
         triton_metrics=f"http://{LOOPBACK}:{ports.triton_metrics}/metrics",

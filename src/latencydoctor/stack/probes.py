@@ -1,4 +1,4 @@
-"""Asks each part whether it works, the way its users would: a real answer, a real inference, never only a process id."""
+"""Asks each part whether it works, the way its users would: by a real inference, never by a process id alone."""
 
 from __future__ import annotations
 

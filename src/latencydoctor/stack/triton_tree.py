@@ -40,22 +40,31 @@ class TritonTree:
         return os.pathsep.join(map(str, self.libraries))
 
 
+def location(cache: Path) -> TritonTree:
+    """Where the tree lies in the folder `cache`, made or not. KnownError when the wheel is not installed."""
+    libraries = _package().parent / "nvidia_pytriton.libs"
+    return TritonTree(cache / f"triton-{importlib.metadata.version('nvidia-pytriton')}-py{_python()}", (libraries,))
+
+
 def prepare(cache: Path) -> TritonTree:
     """The tree in the folder `cache`; made on first use. KnownError when the wheel or libpython is missing."""
+    tree = location(cache)
+    if not tree.root.is_dir():
+        _copy(_package() / "tritonserver", tree.root, _python())
+    if not _missing_libpython(tree):
+        return tree
+    return TritonTree(tree.root, (*tree.libraries, _libpython_folder(f"libpython{_python()}.so.1.0")))
+
+
+def _package() -> Path:
     spec = importlib.util.find_spec("pytriton")
     if spec is None or spec.origin is None:
         raise KnownError("Triton (package nvidia-pytriton) was not found", hint=INSTALL_HINT)
-    package = Path(spec.origin).parent
-    version = importlib.metadata.version("nvidia-pytriton")
-    python = ".".join(map(str, sys.version_info[:2]))
-    root = cache / f"triton-{version}-py{python}"
-    if not root.is_dir():
-        _copy(package / "tritonserver", root, python)
-    libraries = package.parent / "nvidia_pytriton.libs"
-    tree = TritonTree(root, (libraries,))
-    if not _missing_libpython(tree):
-        return tree
-    return TritonTree(root, (libraries, _libpython_folder(f"libpython{python}.so.1.0")))
+    return Path(spec.origin).parent
+
+
+def _python() -> str:
+    return ".".join(map(str, sys.version_info[:2]))
 
 
 def _copy(source: Path, root: Path, python: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -63,11 +64,11 @@ class Controller:
             self._stamp = stamp
             self._refuse(str(error))
             return True
-        self._progress.update(seen_generation=settings.generation)
+        self._progress.current = replace(self._progress.current, seen_generation=settings.generation)
         try:
             self._apply(settings)
         except TritonUnavailableError as error:
-            self._progress.update(error=str(error))
+            self._progress.current = replace(self._progress.current, error=str(error))
             self._log("WARNING", "triton_unavailable", str(error))
             return False
         except (LatencyDoctorError, OSError) as error:
@@ -87,11 +88,11 @@ class Controller:
 
     def _refuse(self, reason: str) -> None:
         reason = "; ".join(reason.splitlines())
-        self._progress.update(error=reason)
+        self._progress.current = replace(self._progress.current, error=reason)
         self._log("ERROR", "settings_refused", reason, generation=self._progress.current.generation)
 
     def _apply(self, settings: Settings) -> None:
-        """Brings `settings` into effect; the file in the model folder always says what a restarted Triton should run."""
+        """Brings `settings` into effect; the model folder always holds what a restarted Triton should run."""
         model, wanted = settings.inference.model, compiler.model_config(settings)
         path = self._models / model / "config.pbtxt"
         before = path.read_text(encoding="utf-8")
@@ -103,7 +104,7 @@ class Controller:
         except LatencyDoctorError:
             write_atomically(path, before)
             raise
-        self._progress.update(generation=settings.generation, error="")
+        self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
         self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
 
     def _load(self, model: str, wanted: model_config_pb2.ModelConfig, settings: Settings) -> bool:
@@ -112,5 +113,6 @@ class Controller:
         start = time.monotonic()
         self._triton.load(model, compiler.to_json(settings))
         took = time.monotonic() - start
-        self._progress.update(reload_s=round(took, 4), reloads=self._progress.current.reloads + 1)
+        current = self._progress.current
+        self._progress.current = replace(current, reload_s=round(took, 4), reloads=current.reloads + 1)
         return True

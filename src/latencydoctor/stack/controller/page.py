@@ -14,7 +14,7 @@ def serve(host: str, port: int, progress: SharedProgress) -> ThreadingHTTPServer
     class Page(BaseHTTPRequestHandler):
         timeout = 10
 
-        def do_GET(self) -> None:  # noqa: N802 - the name http.server calls
+        def do_GET(self) -> None:
             pages = {
                 "/metrics": ("text/plain; version=0.0.4", metrics_page),
                 "/state": ("application/json", state_page),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 METRICS = (
     ("stack_settings_generation", "Generation of the settings in effect", "generation"),
@@ -26,21 +25,10 @@ class Progress:
 
 
 class SharedProgress:
-    """The current `Progress`; the loop replaces it, the metrics page reads it."""
+    """The current `Progress`: the loop replaces it whole, the metrics page reads it from its own thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._current = Progress()
-
-    @property
-    def current(self) -> Progress:
-        with self._lock:
-            return self._current
-
-    def update(self, **changes: str | float) -> None:
-        """Replaces fields of the progress."""
-        with self._lock:
-            self._current = replace(self._current, **changes)  # type: ignore[arg-type] # names are checked by replace
+        self.current = Progress()
 
 
 def metrics_page(progress: Progress) -> str:

@@ -95,9 +95,14 @@ def compute(
     )
 
 
+def location(corpus: Corpus, model: Path, cache: Path) -> Path:
+    """The file in the folder `cache` that holds, or would hold, the encodings of `corpus` by this model."""
+    return cache / f"encodings-{_content_hash(corpus, model)}.npz"
+
+
 def prepare(corpus: Corpus, model: Path, cache: Path, progress: Callable[[int, int], None] = _silent) -> Path:
     """The file with the encodings of `corpus` in the folder `cache`; computes it (seconds) when it is not there."""
-    path = cache / f"encodings-{_content_hash(corpus, model)}.npz"
+    path = location(corpus, model, cache)
     if path.is_file():
         return path
     encoder = OnnxEncoder(model, threads=len(os.sched_getaffinity(0)))

@@ -1,0 +1,198 @@
+"""`latencydoctor stack`: the bundled serving stack, up and down, its state, its logs, its configuration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from latencydoctor.stack.endpoints import Endpoints
+    from latencydoctor.stack.layout import Layout
+    from latencydoctor.stack.prepare import Rendered
+    from latencydoctor.stack.status import StackStatus
+
+app = typer.Typer(no_args_is_help=True, help="Run the bundled serving stack: Triton, cache, gateway, Prometheus.")
+
+StateOption = Annotated[Path | None, typer.Option("--state", help="State folder; the default is one per user.")]
+FormatOption = Annotated[str, typer.Option("--format", help="text or json")]
+
+
+def _layout(state: Path | None) -> Layout:
+    from latencydoctor.stack.layout import locate
+
+    return locate(state)
+
+
+def _refuse_unsupported() -> None:
+    """One line on a machine where the stack's packages do not exist, before any of them is imported."""
+    from latencydoctor.stack import host
+
+    host.refuse_unsupported(host.this_host())
+
+
+def _check_format(form: str) -> None:
+    if form not in ("text", "json"):
+        raise typer.BadParameter(f"{form!r} is neither text nor json", param_hint="--format")
+
+
+def _say(part: str, line: str) -> None:
+    typer.echo(f"{part:<13}{line}", err=True)
+
+
+@app.command()
+def up(
+    state: StateOption = None,
+    settings: Annotated[Path | None, typer.Option(help="Settings file to start with.")] = None,
+    accelerator: Annotated[str | None, typer.Option(help="sim:<profile> or cpu; replaces the settings' own.")] = None,
+    new_ports: Annotated[bool, typer.Option("--new-ports", help="Do not keep the ports of this state folder.")] = False,
+    cache_server: Annotated[
+        str, typer.Option(help="valkey (bundled) or redis (the system's redis-server).")
+    ] = "valkey",
+    deadline: Annotated[float, typer.Option(help="Seconds until every part has to be ready.")] = 60.0,
+    form: FormatOption = "text",
+) -> None:
+    """Start the stack, wait until every part is ready, say where each listens."""
+    _refuse_unsupported()
+    _check_format(form)
+    if cache_server not in ("valkey", "redis"):
+        raise typer.BadParameter(f"{cache_server!r} is neither valkey nor redis", param_hint="--cache-server")
+    from latencydoctor.stack import lifecycle
+    from latencydoctor.stack.prepare import UpOptions
+
+    layout = _layout(state)
+    options = UpOptions(settings, accelerator, new_ports, cache_server, deadline)
+    _show_endpoints(layout, lifecycle.up(layout, options, _say), form)
+
+
+def _show_endpoints(layout: Layout, endpoints: Endpoints, form: str) -> None:
+    from dataclasses import asdict
+
+    from latencydoctor.stack.status import addresses_of
+
+    if form == "json":
+        typer.echo(json.dumps({"state": str(layout.state)} | asdict(endpoints)))
+        return
+    for name, address in addresses_of(endpoints).items():
+        typer.echo(f"{name:<13}{address or 'absent'}")
+    simulated = endpoints.accelerator.startswith("sim:")
+    typer.echo(
+        f"{'accelerator':<13}{endpoints.accelerator}{' (simulated: no GPU has these times)' if simulated else ''}"
+    )
+    typer.echo(f"{'state':<13}{layout.state}")
+    typer.echo(f"next: latencydoctor --config {layout.doctor_config} diagnose")
+
+
+@app.command()
+def down(
+    state: StateOption = None,
+    purge: Annotated[bool, typer.Option("--purge", help="Also delete settings, logs and metrics.")] = False,
+) -> None:
+    """Stop the stack and everything of it that still runs."""
+    _refuse_unsupported()
+    from latencydoctor.stack import lifecycle
+
+    layout = _layout(state)
+    ended = lifecycle.down(layout, _say, purge=purge)
+    typer.echo(f"{'stopped' if ended else 'nothing was running'}: {layout.state}")
+
+
+@app.command()
+def status(state: StateOption = None, form: FormatOption = "text") -> None:
+    """Ask every part whether it works. Exit 1 unless all do."""
+    _refuse_unsupported()
+    _check_format(form)
+    from latencydoctor.stack.status import status as ask
+
+    found = ask(_layout(state))
+    if form == "json":
+        typer.echo(json.dumps(_status_data(found)))
+    else:
+        _print_status(found)
+    if not found.ready:
+        raise typer.Exit(1)
+
+
+def _status_data(found: StackStatus) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(found) | {"state": str(found.state), "running": found.running, "ready": found.ready}
+
+
+def _print_status(found: StackStatus) -> None:
+    for part in found.parts:
+        times = "" if not part.restarts else f"restarted {part.restarts} time{'s' if part.restarts > 1 else ''}"
+        process = f"pid {part.pid}, up {part.uptime_s:.0f} s" if part.pid else ""
+        notes = ", ".join(note for note in (process, times, part.problem) if note)
+        typer.echo(f"{part.name:<13}{part.state:<9}{part.address}  {notes}".rstrip())
+    simulated = " (simulated)" if found.simulated else ""
+    typer.echo(f"{'settings':<13}generation {found.generation} in effect, accelerator {found.accelerator}{simulated}")
+    if found.settings_error:
+        typer.echo(f"{'':<13}the newest settings are not in effect: {found.settings_error}")
+    if found.orphans:
+        pids = ", ".join(map(str, found.orphans))
+        typer.echo(f"supervisord is gone, its programs still run (pids {pids}); `latencydoctor stack up` starts anew")
+    elif not found.supervised:
+        typer.echo("the stack is down; start it with `latencydoctor stack up`")
+
+
+@app.command()
+def logs(
+    part: Annotated[str | None, typer.Argument(help="One part only; without it, all.")] = None,
+    state: StateOption = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last lines of each.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")] = False,
+) -> None:
+    """Show the last lines of the parts' logs."""
+    from latencydoctor.errors import UsageError
+    from latencydoctor.stack import logs as reading
+
+    layout = _layout(state)
+    paths = {path.stem: path for path in sorted(layout.logs.glob("*.log"))}
+    if part is not None and part not in paths:
+        known = ", ".join(paths) or "none yet"
+        raise UsageError(f"{layout.state} has no log of {part!r}", hint=f"There are: {known}.")
+    chosen = paths if part is None else {part: paths[part]}
+    for name, path in chosen.items():
+        for line in reading.tail(path, lines):
+            typer.echo(line if part else f"{name:<13}{line}")
+    new: Iterator[reading.LogLine] = reading.follow(chosen) if follow else iter(())
+    for found in new:
+        typer.echo(found.text if part else f"{found.part:<13}{found.text}")
+
+
+@app.command()
+def render(
+    state: StateOption = None,
+    settings: Annotated[
+        Path | None, typer.Option(help="Settings file; the default is that of the state folder.")
+    ] = None,
+    form: FormatOption = "text",
+) -> None:
+    """Print the configuration compiled from the settings, for Triton, Prometheus, Alertmanager and supervisord."""
+    _refuse_unsupported()
+    _check_format(form)
+    from dataclasses import asdict
+
+    from latencydoctor.stack.preview import preview
+
+    shown = preview(_layout(state), settings)
+    if form == "json":
+        typer.echo(json.dumps(asdict(shown)))
+        return
+    _print_rendered(shown)
+
+
+def _print_rendered(shown: Rendered) -> None:
+    sections = {
+        "config.pbtxt": shown.config_pbtxt,
+        "prometheus.yml": shown.prometheus,
+        "alertmanager.yml": shown.alertmanager,
+        "supervisord.conf": shown.supervisord,
+        "latencydoctor.yaml": shown.doctor,
+    }
+    for name, text in sections.items():
+        typer.echo(f"# --- {name}\n{text}")

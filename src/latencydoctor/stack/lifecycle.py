@@ -1,0 +1,180 @@
+"""Bringing a stack up and down. `up` twice is one stack; after `down` no process, port or shared memory is left."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from latencydoctor.errors import KnownError
+from latencydoctor.stack import endpoints, prepare, processes, supervisor
+from latencydoctor.stack import settings as stack_settings
+from latencydoctor.stack.endpoints import Endpoints
+from latencydoctor.stack.layout import Layout
+from latencydoctor.stack.prepare import Observer, UpOptions
+from latencydoctor.stack.programs import MARKER, package_folder
+from latencydoctor.stack.readiness import wait_ready
+from latencydoctor.stack.settings import Settings
+
+STOP_S = 20.0
+"""How long supervisord may take to stop its programs; each gets 6 s before it is killed."""
+
+LOCK_S = 120.0
+"""How long to wait for another `up` or `down` on the same state folder."""
+
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def silent(part: str, line: str, /) -> None:
+    """The observer of whoever wants no progress."""
+
+
+def up(layout: Layout, options: UpOptions | None = None, tell: Observer = silent) -> Endpoints:
+    """Starts the stack, or finds it running, and returns once every part answers.
+
+    Raises KnownError (ContentError for settings) with one line for whatever is in the way: an unsupported machine, a
+    missing program, a port in use, broken settings, a full disk, a part that does not become ready in time. What this
+    call started is ended again then.
+    """
+    options = options or UpOptions()
+    with _disk_errors(layout.state):
+        prepare.check_host(layout)
+        settings = prepare.wanted_settings(layout, options)
+        with _locked(layout, tell):
+            running = _running(layout)
+            if running is None:
+                return _start(layout, settings, options, tell)
+            if settings != stack_settings.load(layout.settings):
+                raise KnownError(
+                    f"the stack in {layout.state} is running with other settings",
+                    hint=f"Edit {layout.settings} (and raise its generation), or run `stack down` first.",
+                )
+            tell("stack", "is running already")
+            wait_ready(layout, running, options.deadline_s, tell)
+            return running
+
+
+def _running(layout: Layout) -> Endpoints | None:
+    """The endpoints of the stack when its supervisor answers."""
+    if not layout.endpoints.exists():
+        return None
+    found = endpoints.load(layout.endpoints)
+    return found if supervisor.Supervisor(found.supervisor_socket).alive() else None
+
+
+def _start(layout: Layout, settings: Settings, options: UpOptions, tell: Observer) -> Endpoints:
+    _clean(layout, tell)
+    inputs = prepare.gather(layout, settings, options, os.environ, tell)
+    prepare.write_files(inputs, settings)
+    ready = False
+    try:
+        supervisor.start(layout.supervisor_config, child_environment(layout, os.environ))
+        wait_ready(layout, inputs.endpoints, options.deadline_s, tell)
+        ready = True
+    finally:
+        # Also on Ctrl-C: a stack that was never ready is of no use to anyone.
+        if not ready:
+            _stop(layout, inputs.endpoints, silent)
+    return inputs.endpoints
+
+
+def child_environment(layout: Layout, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the parts inherit: the caller's environment, the stack's marker, and where this package is."""
+    path = os.pathsep.join(part for part in (str(package_folder()), environment.get("PYTHONPATH", "")) if part)
+    return {**environment, MARKER: layout.identity, "PYTHONPATH": path}
+
+
+def down(layout: Layout, tell: Observer = silent, *, purge: bool = False) -> bool:
+    """Ends the stack, or what is left of one; returns whether there was anything to end.
+
+    Settings, logs and metrics stay unless `purge`. KnownError when a process cannot be ended.
+    """
+    if not layout.state.is_dir():
+        return False
+    if not layout.run.is_dir():
+        raise KnownError(f"{layout.state} is not the state folder of a stack", hint="Name another one with --state.")
+    with _locked(layout, tell):
+        found = endpoints.load(layout.endpoints) if layout.endpoints.exists() else None
+        ended = _stop(layout, found, tell)
+    if purge:
+        _purge(layout)
+    return ended
+
+
+def _stop(layout: Layout, found: Endpoints | None, tell: Observer) -> bool:
+    """Stops the programs in order where supervisord answers, then ends whatever still carries the marker."""
+    ended = False
+    if found is not None:
+        server = supervisor.Supervisor(found.supervisor_socket)
+        if server.alive():
+            ended = True
+            tell("stack", "stopping")
+            server.shut_down()
+            processes.wait_gone(layout.identity, STOP_S)
+    return _clean(layout, tell) or ended
+
+
+def _clean(layout: Layout, tell: Observer) -> bool:
+    """Ends processes without a supervisor, removes shared memory and sockets; whether there was a process."""
+    ended = processes.end_members(layout.identity)
+    if ended:
+        tell("stack", f"ended {len(ended)} processes that had lost their supervisor")
+    left = processes.members(layout.identity)
+    if left:
+        pids = ", ".join(str(member.pid) for member in left)
+        raise KnownError(f"these processes of the stack do not end: {pids}", hint="End them by hand, then try again.")
+    processes.remove_shared_memory(layout.shm_prefix)
+    for path in layout.sockets().glob("*.sock*"):
+        path.unlink(missing_ok=True)
+    layout.supervisor_pid.unlink(missing_ok=True)
+    return bool(ended)
+
+
+def _purge(layout: Layout) -> None:
+    """Removes the state folder, and the socket folder where it lies elsewhere."""
+    sockets = layout.sockets()
+    if sockets != layout.run:
+        shutil.rmtree(sockets, ignore_errors=True)
+    shutil.rmtree(layout.state)
+
+
+@contextmanager
+def _locked(layout: Layout, tell: Observer) -> Iterator[None]:
+    """One `up` or `down` at a time on a state folder; the lock is free at once when its holder dies."""
+    end = time.monotonic() + LOCK_S
+    with layout.lock.open("a") as stream:
+        waiting = False
+        while not _try_lock(stream.fileno()):
+            if time.monotonic() > end:
+                raise KnownError(f"another `stack up` or `down` holds {layout.lock}", hint="Wait for it, or end it.")
+            if not waiting:
+                tell("stack", "waiting for another `stack up` or `down` on this state folder")
+            waiting = True
+            time.sleep(0.1)
+        yield
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _disk_errors(state: Path) -> Iterator[None]:
+    """Turns the operating system's refusal to write into one line."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        where = error.filename or state
+        if error.errno in DISK_ERRORS:
+            raise KnownError(f"the disk is full: {where}: {reason}", hint="Free some space, or use --state.") from error
+        raise KnownError(f"cannot use {where}: {reason}", hint="Choose another place with --state.") from error
