@@ -54,16 +54,12 @@ class _Tally:
 
 
 class LogReader:
-    """Classifies logs by rules.
+    """Classifies logs by rules; lines stamped outside `window` are left out.
 
-    Lines stamped outside `window` are left out; `reference_s`, a moment near the end of the logs, dates stamps that have
-    no year. `engine` names the matcher to use, by default the best one installed.
+    `engine` names the matcher to use, by default the best one installed.
     """
 
-    def __init__(
-        self, rules: Sequence[LogRule], reference_s: float, window: Window | None = None, engine: str = ""
-    ) -> None:
-        self._reference_s = reference_s
+    def __init__(self, rules: Sequence[LogRule], window: Window | None = None, engine: str = "") -> None:
         self._window = window
         wanted = [pattern for rule in rules for pattern in _wanted(rule)]
         unless = [pattern for rule in rules for pattern in rule.unless]
@@ -71,15 +67,18 @@ class LogReader:
         self._scanner = Scanner(wanted, unless, engine) if wanted else None
         self._tallies = {rule.id: _Tally() for rule in rules}
 
-    def read(self, place: str, blocks: Iterable[Block]) -> int:
-        """Add what one file says; `place` names it in events. Returns the number of events it added."""
+    def read(self, place: str, blocks: Iterable[Block], reference_s: float) -> int:
+        """Add what one file says and return the number of events it added.
+
+        `place` names the file in events; `reference_s`, a moment soon after its end, dates stamps that have no year.
+        """
         before = sum(tally.count for tally in self._tallies.values())
         for tally in self._tallies.values():
             tally.head, tally.in_this_file = 0, False
             tally.ranks.clear()
         for block in blocks:
             for line in self._scanner.candidates(block) if self._scanner else ():
-                self._take(place, line)
+                self._take(place, line, reference_s)
         return sum(tally.count for tally in self._tallies.values()) - before
 
     def events(self) -> tuple[LogEvent, ...]:
@@ -103,15 +102,15 @@ class LogReader:
             sorted(found, key=lambda one: (one.severity.rank, one.first_s is None, one.first_s or 0.0, one.rule))
         )
 
-    def _take(self, place: str, line: RawLine) -> None:
+    def _take(self, place: str, line: RawLine, reference_s: float) -> None:
         text = clean(line.data)
-        record = read_line(text, self._reference_s)
+        record = read_line(text, reference_s)
         rules = self._rules_of(line, record)
         if not rules:
             return
         head, time_s = line.number, record.time_s
         if record.continued:
-            head, time_s = _head_of(line, self._reference_s)
+            head, time_s = _head_of(line, reference_s)
         if time_s is not None and self._window is not None and not self._window.holds(time_s):
             return
         for compiled in rules:

@@ -1,0 +1,162 @@
+"""`latencydoctor rules`: what the program knows, and whether it is in order."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from latencydoctor.cli import streams
+from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.errors import ContentErrors, UsageError
+
+if TYPE_CHECKING:
+    from latencydoctor.content.everything import Content
+    from latencydoctor.model.playbook import Playbook
+    from latencydoctor.model.rule import Dialect, LogRule
+    from latencydoctor.report.listing import Entry, Fact
+
+app = typer.Typer(help="List, show and check log rules, metric dialects and playbooks.", no_args_is_help=True)
+
+
+class Format(StrEnum):
+    """Forms of a list."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
+ContentOption = Annotated[
+    Path | None, typer.Option("--content", help="Folder holding rules/ and playbooks/ instead of the built-in ones.")
+]
+
+
+@app.command("list")
+def list_rules(form: FormatOption = Format.TEXT, content: ContentOption = None) -> None:
+    """List every log rule, dialect and playbook, one a line."""
+    from latencydoctor.report import listing, machine
+
+    entries = _entries(_read(content))
+    if form is Format.JSON:
+        streams.write(machine.dump(entries))
+    else:
+        listing.show_list(entries, streams.stdout())
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="ID", help="A log rule, dialect or playbook.")],
+    form: FormatOption = Format.TEXT,
+    content: ContentOption = None,
+) -> None:
+    """Show one rule: what it matches, what it means, what it is mistaken for, what to do."""
+    from latencydoctor.report import listing, machine
+
+    everything = _read(content)
+    groups = (everything.log_rules, everything.dialects, everything.playbooks)
+    found = next((one for group in groups for one in group if one.id == name), None)
+    if found is None:
+        raise UsageError(f"nothing is called {name!r}", hint="`latencydoctor rules list` shows what there is.")
+    if form is Format.JSON:
+        streams.write(machine.dump(found))
+    else:
+        listing.show_page(_facts(found), streams.stdout())
+
+
+@app.command()
+def check(form: FormatOption = Format.TEXT, content: ContentOption = None) -> None:
+    """Check every file, all errors at once with file and line; exits 1 when anything is wrong."""
+    from latencydoctor.report import machine
+
+    try:
+        everything = _read(content)
+    except ContentErrors as errors:
+        if form is Format.TEXT:
+            raise
+        found = [{"where": str(one.location), "message": one.message, "hint": one.hint} for one in errors.errors]
+        streams.write(machine.dump({"errors": found}))
+        raise typer.Exit(ExitCode.FAILED) from errors
+    counts = {
+        "log_rules": len(everything.log_rules),
+        "signals": len(everything.signals),
+        "dialects": len(everything.dialects),
+        "playbooks": len(everything.playbooks),
+    }
+    if form is Format.JSON:
+        streams.write(machine.dump({"errors": [], **counts}))
+    else:
+        streams.write("in order: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()))
+
+
+def _read(content: Path | None) -> Content:
+    from latencydoctor.content.everything import read_everything
+    from latencydoctor.content.locate import locate
+
+    return read_everything(locate(content))
+
+
+def _entries(content: Content) -> list[Entry]:
+    from latencydoctor.report.listing import Entry
+
+    rules = sorted(content.log_rules, key=lambda rule: (rule.level.rank, rule.id))
+    return [
+        *(Entry(one.id, "log rule", one.status, one.level.value, one.title) for one in rules),
+        *(Entry(one.id, "dialect", one.status, "", one.title) for one in content.dialects),
+        *(Entry(one.id, "playbook", "", "", one.title) for one in content.playbooks),
+    ]
+
+
+def _facts(one: LogRule | Dialect | Playbook) -> tuple[Fact, ...]:
+    from latencydoctor.model.playbook import Playbook
+    from latencydoctor.model.rule import LogRule
+
+    if isinstance(one, LogRule):
+        return _log_rule(one)
+    return _playbook(one) if isinstance(one, Playbook) else _dialect(one)
+
+
+def _playbook(playbook: Playbook) -> tuple[Fact, ...]:
+    nodes = [f"{node.id}: {node.text}" for node in playbook.questions]
+    nodes += [f"{node.id}: {node.title}" for node in playbook.verdicts]
+    return (
+        ("id", playbook.id),
+        ("title", playbook.title),
+        ("symptom", playbook.symptom),
+        ("thresholds", tuple(f"{name} = {value:g}" for name, value in playbook.thresholds)),
+        ("nodes", tuple(nodes)),
+    )
+
+
+def _log_rule(rule: LogRule) -> tuple[Fact, ...]:
+    gate = ""
+    if rule.gate is not None:
+        bound = f"at least {rule.gate.at_least_group}" if rule.gate.at_least_group else f"above {rule.gate.above:g}"
+        absent = "counts" if rule.gate.counts_when_absent else "does not count"
+        gate = f"{rule.gate.group} {bound}; a line without it {absent}"
+    return (
+        ("id", rule.id),
+        ("title", rule.title),
+        ("level", rule.level.value),
+        ("status", rule.status),
+        ("meaning", rule.meaning),
+        ("do", rule.remedy),
+        ("matches", rule.patterns),
+        ("unless", rule.unless),
+        ("gate", gate),
+        ("mistaken for", rule.falsepositives),
+        ("references", rule.references),
+    )
+
+
+def _dialect(dialect: Dialect) -> tuple[Fact, ...]:
+    return (
+        ("id", dialect.id),
+        ("title", dialect.title),
+        ("status", dialect.status),
+        ("verified", dialect.verified),
+        ("detected by", dialect.detect),
+        ("signals", tuple(f"{one.signal} = {one.expr}" for one in dialect.signals)),
+    )

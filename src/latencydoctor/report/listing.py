@@ -1,0 +1,48 @@
+"""Rules, dialects and playbooks as lists and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from latencydoctor.report.foreign import clean, plain
+
+Fact = tuple[str, str | Sequence[str]]
+"""A name and what there is to say under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing of the content as a list shows it."""
+
+    id: str
+    kind: str
+    status: str
+    level: str
+    title: str
+
+
+def show_list(entries: Sequence[Entry], console: Console) -> None:
+    """One line an entry."""
+    table = Table.grid(padding=(0, 2))
+    for _ in range(4):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for entry in entries:
+        table.add_row(*(plain(text) for text in (entry.kind, entry.id, entry.level, entry.status, entry.title)))
+    console.print(table)
+
+
+def show_page(facts: Sequence[Fact], console: Console) -> None:
+    """Names and texts of one entry; lists one item a line, empty ones left out."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        texts = [text for text in ((value,) if isinstance(value, str) else value) if text]
+        for index, text in enumerate(texts):
+            table.add_row(clean(name) if index == 0 else "", plain(text, limit=2000))
+    console.print(table)
