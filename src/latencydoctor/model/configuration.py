@@ -52,3 +52,22 @@ class Configuration:
     slo: Slo = field(default_factory=Slo)
     thresholds: tuple[tuple[str, float], ...] = ()
     bundled_state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedSource:
+    """One source as `config check` found it: `state` is ok, wrong (the configuration is), or unreachable."""
+
+    name: str
+    address: str
+    state: str
+    detail: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """Every configured source, and the configuration file they come from (empty when flags alone said so)."""
+
+    path: str
+    sources: tuple[ProbedSource, ...]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from rich.text import Text
 
 
 def clean(text: str, limit: int = 300) -> str:
-    """Without control and format characters (escape sequences, bidirectional overrides), cut to `limit` characters."""
-    kept = "".join(" " if one in "\t\r\n" else one for one in text if one in "\t\r\n" or _printable(one))
+    """Without control and format characters (escapes, bidirectional overrides), one line, cut to `limit` characters."""
+    spaced = (" " if one.isspace() else one for one in text)
+    kept = "".join(one for one in spaced if one.isprintable())
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
-
-
-def _printable(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def plain(text: str, style: str = "", limit: int = 300) -> Text:

@@ -1,0 +1,119 @@
+"""A diagnosis on the screen, as data and in Markdown."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from latencydoctor.content.playbooks import load
+from latencydoctor.diagnosis.rank import diagnose
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.evidence import Evidence, IncidentState, Selection
+from latencydoctor.report import machine, markdown, terminal
+from tests.unit.builders import event, evidence, gap, measure, values
+from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
+
+PLAYBOOK = load(Path(__file__).parents[3] / "playbooks" / "latency-spike.yaml")
+HOSTILE = "\x1b[2J[/INST] | `x` ``` <script>"
+
+
+def seen(state: IncidentState = IncidentState.INCIDENT) -> Evidence:
+    numbers = values(BACKLOG | {"e2e_p99_ms": 2140.0}, BASELINE | {"e2e_p99_ms": 70.0})
+    return evidence(
+        *numbers,
+        measure("accelerator_memory_used_bytes", 1e9, simulated=True),
+        gaps=(gap("sm_activity_ratio"),),
+        events=(event("queue_delay", 7, HOSTILE),),
+        state=state,
+    )
+
+
+def result(state: IncidentState = IncidentState.INCIDENT) -> Diagnosis:
+    return diagnose(replace(seen(state), selection=Selection(HOSTILE)), PLAYBOOK)
+
+
+def screen(diagnosis: Diagnosis, width: int = 80, *, verbose: bool = False) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None, markup=False, highlight=False)
+    terminal.show(diagnosis, console, verbose=verbose)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_screen_names_cause_numbers_path_and_next_command() -> None:
+    text = screen(result(), 120)
+    for part in (
+        "INCIDENT",
+        "Batching has failed",
+        "1,400 ms > 50 ms",
+        "before 3 ms",
+        "query_of_queue_time_ms",
+        "29 % ≤ 85 %",
+        "sm activity ratio",
+        "DO NOT",
+        "SIMULATED ACCELERATOR",
+        "latencydoctor plan batch-floor -o plan.json",
+    ):
+        assert part in text, part
+    assert text.rstrip().splitlines()[-1].startswith("NEXT")
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_is_wider_than_the_screen_and_no_control_byte_gets_through(width: int) -> None:
+    for verbose in (False, True):
+        text = screen(result(), width, verbose=verbose)
+        assert max(len(line) for line in text.splitlines()) <= width
+        assert "\x1b" not in text
+
+
+def test_foreign_brackets_survive_as_text() -> None:
+    assert "[/INST]" in screen(result(), 200)
+
+
+def test_healthy_screen_is_short() -> None:
+    text = screen(result(IncidentState.HEALTHY))
+    assert text.startswith("HEALTHY")
+    assert "CAUSE" not in text
+    assert "NEXT" not in text
+
+
+def test_verbose_lists_every_gap_with_its_detail() -> None:
+    assert "nothing exports it" in screen(result(), 160, verbose=True)
+
+
+def test_data_is_sorted_and_whole() -> None:
+    document = json.loads(machine.diagnosis(result()))
+    assert document["cause"]["id"] == "batching-failed"
+    assert document["state"] == "incident"
+    assert document["healthy"] is False
+    assert list(document) == sorted(document)
+    assert document["path"][-1]["answer"] == "yes"
+
+
+def test_no_cause_is_null() -> None:
+    document = json.loads(machine.diagnosis(diagnose(evidence(state=IncidentState.CANNOT_TELL), PLAYBOOK)))
+    assert document["cause"] is None
+    assert document["state"] == "cannot tell"
+
+
+def test_numbers_are_finite_and_free_of_noise() -> None:
+    assert machine.plain(0.1 + 0.2) == 0.3
+    assert machine.plain(float("nan")) is None
+    assert machine.plain({"a": (1, True, None)}) == {"a": [1, True, None]}
+    with pytest.raises(TypeError, match="object has no form"):
+        machine.plain(object())
+
+
+def test_markdown_keeps_hostile_text_inside_its_cell() -> None:
+    text = markdown.diagnosis(result())
+    assert "\x1b" not in text
+    assert "<script>" not in text.replace("`", "\n").splitlines()[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ERROR")]
+    assert len(rows) == 1
+    assert rows[0].count("|") == 6
+    assert "Simulated accelerator" in text
+    assert "| queue time | 1,400 ms > 50 ms | 3 ms |" in text

@@ -1,0 +1,45 @@
+"""One rounding and one unit style."""
+
+from __future__ import annotations
+
+import pytest
+
+from latencydoctor.report.units import amount, clock, instant, span
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (None, "ms", "-"),
+        (0.0, "ms", "0 ms"),
+        (0.0312, "ms", "0.031 ms"),
+        (4.567, "ms", "4.57 ms"),
+        (86.25, "ms", "86.2 ms"),
+        (412.0, "ms", "412 ms"),
+        (2140.4, "ms", "2,140 ms"),
+        (12_345.0, "ms", "12.3 s"),
+        (0.29, "ratio", "29 %"),
+        (0.005, "ratio", "0.5 %"),
+        (1.0, "ratio", "100 %"),
+        (8.0, "", "8"),
+        (512.0, "bytes", "512 B"),
+        (1024.0**2 * 1.5, "bytes", "1.5 MiB"),
+        (1024.0**5 * 3, "bytes", "3,072 TiB"),
+        (-3.5, "ms", "-3.5 ms"),
+    ],
+)
+def test_amounts(value: float | None, unit: str, expected: str) -> None:
+    assert amount(value, unit) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.4, "0 s"), (59.4, "59 s"), (190.0, "3 min 10 s"), (7500.0, "2 h 5 min")]
+)
+def test_spans(seconds: float, expected: str) -> None:
+    assert span(seconds) == expected
+
+
+def test_times_are_utc() -> None:
+    assert clock(1_800_000_000.0) == "08:00:00"
+    assert instant(1_800_000_000.0) == "2027-01-15T08:00:00Z"
+    assert clock(None) == "--:--:--"
