@@ -124,7 +124,11 @@ def create_venv() -> None:
 
 
 def venv_is_usable() -> bool:
-    """True for an environment that this Python made for this checkout and that still has a working pip."""
+    """True for an environment that this Python made, here, and that still has a working pip."""
+    script = VENV / "bin" / "pip"
+    # Scripts name their interpreter by its full path: in a checkout that was moved or copied they run the old one.
+    if not script.is_file() or f"{VENV}/" not in script.read_text(encoding="utf-8"):
+        return False
     same = "import sys; sys.exit(sys.argv[1:] != [sys.version, sys.prefix])"
     return quiet(VENV_PYTHON, "-c", same, sys.version, VENV) and quiet(VENV_PYTHON, "-m", "pip", "--version")
 
