@@ -24,7 +24,7 @@ def with_order(question: str, number: int) -> str:
     """The question as one customer asks it. The service masks digits before it tokenises, so the answer stays the same,
     but it keeps them in the cache's key: such a question is never a hit.
     """
-    return f"{question} order {number}"
+    return f"{question} (order {number})"
 
 
 def first_order_number(now_s: float) -> int:

@@ -1,4 +1,4 @@
-"""When each request is due: Poisson arrivals at the phases' rates, the same for the same seed."""
+"""When each request is due: random arrivals at exactly the phases' rates, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -26,14 +26,22 @@ class Due:
 def arrival_offsets(phase: Phase, seed: int, number: int) -> Iterator[float]:
     """Seconds from the phase's start at which its requests are due; endless when the phase is.
 
-    Exponential gaps, so that requests come as independent people's do. The phase's number takes part in the seed: a
-    phase's arrivals do not depend on how long the one before it lasted.
+    Within each second the requests come as independent people's do, uniformly at random, but every second holds the
+    offered number (fractions are carried over): plain Poisson counts would let two windows of 20 s at 355/s differ by
+    over 2 % in one run of four, and a latency compared between them would be compared at different rates. The
+    phase's number takes part in the seed: a phase's arrivals do not depend on how long the one before it lasted.
     """
     draw = random.Random(f"{seed}:{number}")
-    offset_s = draw.expovariate(phase.rate_rps)
-    while phase.seconds is None or offset_s <= phase.seconds:
-        yield offset_s
-        offset_s += draw.expovariate(phase.rate_rps)
+    second, sent = 0, 0
+    while True:
+        due_by_then = int(phase.rate_rps * (second + 1) + 1e-9)
+        for offset_s in sorted(second + draw.random() for _ in range(due_by_then - sent)):
+            if phase.seconds is not None and offset_s > phase.seconds:
+                return
+            yield offset_s
+        second, sent = second + 1, due_by_then
+        if phase.seconds is not None and second >= phase.seconds:
+            return
 
 
 class Timetable:

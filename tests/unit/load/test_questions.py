@@ -77,9 +77,9 @@ def test_every_other_question_carries_a_number_of_its_own() -> None:
     asker = Asker(TEXTS, Mix(hot_share_ratio=0.0), 1, 48213)
     asked = [asker.ask().question for _ in range(1000)]
     assert len(set(asked)) == 1000
-    assert asked[0].endswith(" order 48213")
-    assert asked[-1].endswith(" order 49212")
-    assert with_order("Where is it?", 5) == "Where is it? order 5"
+    assert asked[0].endswith(" (order 48213)")
+    assert asked[-1].endswith(" (order 49212)")
+    assert with_order("Where is it?", 5) == "Where is it? (order 5)"
 
 
 def test_a_run_of_the_highest_rate_ends_below_the_numbers_of_the_next() -> None:

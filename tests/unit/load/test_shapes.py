@@ -108,3 +108,12 @@ def test_all_mistakes_come_at_once() -> None:
 
 def test_the_bounds_themselves_are_allowed() -> None:
     check(LoadPlan("https://h", (Phase("a", 1000.0, 0.1),), ("Why?",), bound_s=1, mix=Mix(1.0, 1, 0.0, 1, 1.0)))
+
+
+@pytest.mark.parametrize("rate_rps", [0.4, 65.0, 355.0, 355.5])
+def test_two_windows_of_a_phase_hold_the_same_number_of_requests(rate_rps: float) -> None:
+    offsets = list(arrival_offsets(Phase("crowd", rate_rps, 60.0), 7, 1))
+    assert len(offsets) == int(rate_rps * 60)
+    assert offsets == sorted(offsets)
+    windows = [sum(start < one <= start + 20 for one in offsets) for start in (3.3, 27.9, 40.0)]
+    assert max(windows) - min(windows) <= max(0.02 * rate_rps * 20, 2)
