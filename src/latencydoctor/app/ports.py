@@ -11,57 +11,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Selection, Series, Window
+from latencydoctor.model.evidence import Selection, Window
 from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
+from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
 from latencydoctor.model.rule import Dialect, LogRule
-
-
-@dataclass(frozen=True, slots=True)
-class RangeQuery:
-    """One signal's PromQL over a window, one point every `step_s` seconds; the answer must be a single series."""
-
-    signal: str
-    unit: str
-    query: str
-    window: Window
-    step_s: float
-    simulated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A service that the metrics could mean: its model and the matchers that pick it out from the others."""
-
-    model: str
-    selector: str
-
-
-@dataclass(frozen=True, slots=True)
-class Discovery:
-    """What one metrics source holds at a moment: metric names, the services there, the time between samples.
-
-    `names` are those under the user's selector, `shared_names` those without it (accelerators, cache servers).
-    """
-
-    names: frozenset[str]
-    candidates: tuple[Candidate, ...]
-    scrape_interval_s: float | None
-    newest_sample_s: float | None
-    queries: tuple[QueryRecord, ...]
-    gaps: tuple[Gap, ...]
-    shared_names: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Readings:
-    """What a source gave: some values, some gaps, and every query it was asked."""
-
-    series: tuple[Series, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    log_events: tuple[LogEvent, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    queries: tuple[QueryRecord, ...] = ()
 
 
 class MetricsSource(Protocol):

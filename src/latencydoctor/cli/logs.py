@@ -16,7 +16,7 @@ from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.errors import KnownError, UsageError
 
 if TYPE_CHECKING:
-    from latencydoctor.app.ports import Readings
+    from latencydoctor.model.readings import Readings
 
 
 class Format(StrEnum):

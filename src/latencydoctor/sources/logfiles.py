@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from latencydoctor.app.ports import Readings
 from latencydoctor.evidence.logs import LogReader
 from latencydoctor.evidence.scan import CHUNK_BYTES, whole_lines
 from latencydoctor.model.evidence import Gap, GapReason, QueryRecord, Window
+from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
 
 SOURCE = "logs"

@@ -1,0 +1,54 @@
+"""What sources are asked and what they answer, before it becomes one `Collected` record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Series, Window
+
+
+@dataclass(frozen=True, slots=True)
+class RangeQuery:
+    """One signal's PromQL over a window, one point every `step_s` seconds; the answer must be a single series."""
+
+    signal: str
+    unit: str
+    query: str
+    window: Window
+    step_s: float
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A service that the metrics could mean: its model and the matchers that pick it out from the others."""
+
+    model: str
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What one metrics source holds at a moment: metric names, the services there, the time between samples.
+
+    `names` are those under the user's selector, `shared_names` those without it (accelerators, cache servers).
+    """
+
+    names: frozenset[str]
+    candidates: tuple[Candidate, ...]
+    scrape_interval_s: float | None
+    newest_sample_s: float | None
+    queries: tuple[QueryRecord, ...]
+    gaps: tuple[Gap, ...]
+    shared_names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What a source gave: some values, some gaps, and every query it was asked."""
+
+    series: tuple[Series, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    log_events: tuple[LogEvent, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    queries: tuple[QueryRecord, ...] = ()
