@@ -53,7 +53,7 @@ types: setup-venv ## mypy, strict
 	$(BIN)/mypy --no-namespace-packages --no-explicit-package-bases $(TRITON_MODELS)
 
 contracts: setup-venv ## which way imports go, and the size of modules and functions
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -q tests/architecture/test_budget.py
 
 wheel: setup-venv ## build the wheel from the sdist and try it in a clean environment
