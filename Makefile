@@ -14,7 +14,7 @@ export QUICK
 # Folders that the checks read; a folder that is not there yet is left out.
 CHECKED := $(wildcard src tests benchmarks scripts)
 # Their folders are named after a version, which is no package name: mypy takes them one at a time.
-TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py)
+TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py benchmarks/instant_model/*/model.py)
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
         bench-gateway bench-startup clean distclean
@@ -31,7 +31,8 @@ setup-venv:
 	@sh scripts/setup.sh venv
 
 demo: setup ## the incident on a real Triton: diagnosed, fixed, verified (about two minutes)
-	@$(BIN)/latencydoctor drill flash-crowd $(DRILL_ARGS)
+	@mkdir -p reports
+	@$(BIN)/latencydoctor drill flash-crowd --report reports/flash-crowd.md $(DRILL_ARGS)
 
 test: setup ## all tests, with branch coverage over child processes
 	@$(BIN)/coverage erase
@@ -50,7 +51,9 @@ lint: setup-venv ## ruff: format and rules
 
 types: setup-venv ## mypy, strict
 	$(BIN)/mypy
-	$(BIN)/mypy --no-namespace-packages --no-explicit-package-bases $(TRITON_MODELS)
+	@for model in $(TRITON_MODELS); do \
+	    $(BIN)/mypy --no-namespace-packages --no-explicit-package-bases $$model || exit 1; \
+	done
 
 contracts: setup-venv ## which way imports go, and the size of modules and functions
 	$(BIN)/lint-imports --no-logo
