@@ -80,7 +80,7 @@ def discover(found: Tools, cache_server: str = "valkey") -> Binaries:
 
 def names_only() -> Binaries:
     """Stand-ins for showing a configuration where the programs are not installed."""
-    return Binaries(Path("prometheus"), Path("promtool"), Path("prometheus-alertmanager"), Path("valkey-server"))
+    return Binaries(Path("prometheus"), None, None, Path("valkey-server"))
 
 
 def _redis(found: Tools) -> Path:

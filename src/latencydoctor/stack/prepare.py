@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from latencydoctor.stack import binaries, endpoints, host, monitoring, profile, triton_tree
+from latencydoctor.stack import alertmanager, binaries, endpoints, host, monitoring, profile, triton_tree
 from latencydoctor.stack import compile as compiler
 from latencydoctor.stack import programs as listing
 from latencydoctor.stack import settings as stack_settings
@@ -70,19 +70,22 @@ def gather(
 
     cache = user_cache()
     found = binaries.discover(binaries.tools(environment, cache), options.cache_server)
-    if found.alertmanager is None:
+    alerting = alertmanager.runnable(found, cache)
+    if alerting is None:
         tell("alertmanager", "not found: alerts are shown by Prometheus only")
     tree = triton_tree.prepare(cache)
     model = onnx_model.model_path()
 
     def progress(done: int, total: int) -> None:
-        tell("stack", f"encoding the FAQ, once for this user: {done} of {total} texts")
+        if done == total or done % (64 * encodings.BATCH) == encodings.BATCH:
+            tell("stack", f"encoding the FAQ, once for this user: {done} of {total} texts")
 
     encoded = encodings.prepare(corpus.faq_corpus(), model, cache, progress)
-    alerting = found.alertmanager is not None
     ports = _ports(layout, options)
-    addresses = endpoints.endpoints_for(layout.sockets(), ports, settings.accelerator, alertmanager=alerting)
-    return Inputs(layout, addresses, found, tree, model, encoded)
+    addresses = endpoints.endpoints_for(
+        layout.sockets(), ports, settings.accelerator, alertmanager=alerting is not None
+    )
+    return Inputs(layout, addresses, found, alerting, tree, model, encoded)
 
 
 def _ports(layout: Layout, options: UpOptions) -> Ports:
@@ -130,6 +133,8 @@ def write_files(inputs: Inputs, settings: Settings) -> None:
         shutil.copyfile(path, rules / path.name)
     write_atomically(layout.prometheus / "prometheus.yml", rendered.prometheus)
     write_atomically(layout.alertmanager / "alertmanager.yml", rendered.alertmanager)
+    if inputs.alertmanager is not None:
+        alertmanager.place_templates(inputs.alertmanager, layout.alertmanager)
     write_atomically(layout.supervisor_config, rendered.supervisord)
     write_atomically(layout.doctor_config, rendered.doctor)
     stack_settings.save(layout.settings, settings)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack import binaries, endpoints, prepare, triton_tree
+from latencydoctor.stack import alertmanager, binaries, endpoints, prepare, triton_tree
 from latencydoctor.stack.binaries import Binaries
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
 from latencydoctor.stack.endpoints import Endpoints, Ports
@@ -24,10 +24,12 @@ def preview(layout: Layout, settings_file: Path | None) -> Rendered:
     settings = prepare.wanted_settings(layout, UpOptions(settings_file=settings_file))
     cache, model = prepare.user_cache(), onnx_model.model_path()
     found = _binaries(cache)
+    alerting = alertmanager.runnable(found, cache)
     inputs = Inputs(
         layout=layout,
-        endpoints=_endpoints(layout, settings.accelerator, alertmanager=found.alertmanager is not None),
+        endpoints=_endpoints(layout, settings.accelerator, alertmanager=alerting is not None),
         binaries=found,
+        alertmanager=alerting,
         tree=triton_tree.location(cache),
         model=model,
         encodings=encodings.location(corpus.faq_corpus(), model, cache),

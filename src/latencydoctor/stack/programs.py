@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
+from latencydoctor.stack.alertmanager import Alertmanager
 from latencydoctor.stack.binaries import Binaries
 from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
 from latencydoctor.stack.layout import Layout
@@ -31,6 +32,8 @@ class Program:
     command: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
     stop_group: bool = True
+    directory: Path | None = None
+    """Where it runs; None for the state folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Inputs:
     layout: Layout
     endpoints: Endpoints
     binaries: Binaries
+    alertmanager: Alertmanager | None
     tree: TritonTree
     model: Path
     encodings: Path
@@ -53,8 +57,8 @@ def programs(inputs: Inputs, settings: Settings) -> tuple[Program, ...]:
         module = f"latencydoctor.stack.{name}"
         found.append(Program(name, (sys.executable, "-m", module, "--state", state)))
     found.append(_prometheus(inputs))
-    if inputs.binaries.alertmanager is not None:
-        found.append(_alertmanager(inputs, inputs.binaries.alertmanager))
+    if inputs.alertmanager is not None:
+        found.append(_alertmanager(inputs, inputs.alertmanager.binary))
     return tuple(found)
 
 
@@ -129,7 +133,7 @@ def _alertmanager(inputs: Inputs, binary: Path) -> Program:
         # Without it Alertmanager gossips on port 9094 of every address, and a second one dies of it.
         "--cluster.listen-address=",
     )
-    return Program("alertmanager", command)
+    return Program("alertmanager", command, directory=folder)
 
 
 def package_folder() -> Path:
@@ -176,12 +180,15 @@ serverurl=unix://{endpoints.supervisor_socket}
 
 
 def _section(layout: Layout, program: Program, number: int) -> str:
-    environment = ",".join(f'{name}="{value}"' for name, value in program.environment)
+    optional = ""
+    if program.environment:
+        optional += "environment=" + ",".join(f'{name}="{value}"' for name, value in program.environment) + "\n"
+    if program.directory:
+        optional += f"directory={program.directory}\n"
     return f"""
 [program:{program.name}]
 command={shlex.join(program.command)}
-{f"environment={environment}" if environment else ""}
-priority={number + 1}
+{optional}priority={number + 1}
 autorestart=true
 startsecs=1
 startretries=20
@@ -192,4 +199,4 @@ redirect_stderr=true
 stdout_logfile={layout.log(program.name)}
 stdout_logfile_maxbytes=20MB
 stdout_logfile_backups=1
-""".replace("\n\n", "\n").replace("[program", "\n[program")
+"""
