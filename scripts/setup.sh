@@ -21,7 +21,9 @@ if [ -n "${PYTHON:-}" ]; then
     echo "set-up: PYTHON=$PYTHON is not a working Python 3.11 or newer" >&2
     exit 1
 fi
-for candidate in python3 python3.12 python3.11; do
+# An environment that is there keeps the Python it was made with.
+made_with=$("$here/../.venv/bin/python" -c 'import sys; print(sys._base_executable)' 2>/dev/null || true)
+for candidate in ${made_with:+"$made_with"} python3 python3.12 python3.11; do
     if is_between "$candidate" "3, 11" "3, 12"; then
         exec "$candidate" "$here/bootstrap.py" "$@"
     fi
