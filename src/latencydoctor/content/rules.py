@@ -8,7 +8,7 @@ from latencydoctor.content.locate import ContentRoot, yaml_files
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import Location
 from latencydoctor.evidence.quantities import unbounded
-from latencydoctor.evidence.scan import PatternError, build_engine
+from latencydoctor.evidence.scan import PatternError, match_lines
 from latencydoctor.model.evidence import Severity
 from latencydoctor.model.rule import LogRule, NumberGate
 
@@ -49,8 +49,8 @@ def _rule(top: Mapping) -> LogRule:
         title=top.text("title"),
         status=top.choice("status", STATUSES),
         level=Severity(top.choice("level", tuple(level.value for level in Severity))),
-        patterns=_patterns(match, "any") if match else (),
-        unless=_patterns(match, "unless", ()) if match else (),
+        patterns=_patterns(match, "any", required=True) if match else (),
+        unless=_patterns(match, "unless", required=False) if match else (),
         numbers=_numbers(match) if match else (),
         gate=_gate(match) if match else None,
         meaning=top.text("meaning"),
@@ -64,18 +64,18 @@ def _rule(top: Mapping) -> LogRule:
     return rule
 
 
-def _patterns(match: Mapping, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    given = match.texts(key) if default is None else match.texts(key, default)
-    kept: list[str] = []
-    for pattern in given:
-        try:
-            build_engine([pattern])
-        except PatternError as error:
-            match.problem(f"{error.message}: {pattern!r}", key, error.hint)
-        else:
-            kept.append(pattern)
-    if default is None and not given and key in match:
+def _patterns(match: Mapping, key: str, *, required: bool) -> tuple[str, ...]:
+    patterns = match.texts(key) if required else match.texts(key, ())
+    if required and not patterns and key in match:
         match.problem("a rule without patterns matches nothing", key)
+    kept = list(patterns)
+    # Compiling them together is quick; only when that fails does it matter which one it was.
+    while kept:
+        try:
+            match_lines(kept)
+            break
+        except PatternError as error:
+            match.problem(f"{error.message}: {kept.pop(error.index)!r}", key, error.hint)
     return tuple(kept)
 
 

@@ -56,15 +56,14 @@ class _Tally:
 class LogReader:
     """Classifies logs by rules; lines stamped outside `window` are left out.
 
-    `engine` names the matcher to use, by default the best one installed.
+    `scanner` may be handed in when several readers use the same rules: compiling their patterns takes a tenth of a
+    second. A scanner serves one reader at a time.
     """
 
-    def __init__(self, rules: Sequence[LogRule], window: Window | None = None, engine: str = "") -> None:
+    def __init__(self, rules: Sequence[LogRule], window: Window | None = None, scanner: Scanner | None = None) -> None:
         self._window = window
-        wanted = [pattern for rule in rules for pattern in _wanted(rule)]
-        unless = [pattern for rule in rules for pattern in rule.unless]
-        self._rules = _compile(rules, len(wanted))
-        self._scanner = Scanner(wanted, unless, engine) if wanted else None
+        self._scanner = scanner or scanner_for(rules)
+        self._rules = _compile(rules)
         self._tallies = {rule.id: _Tally() for rule in rules}
 
     def read(self, place: str, blocks: Iterable[Block], reference_s: float) -> int:
@@ -77,7 +76,7 @@ class LogReader:
             tally.head, tally.in_this_file = 0, False
             tally.ranks.clear()
         for block in blocks:
-            for line in self._scanner.candidates(block) if self._scanner else ():
+            for line in self._scanner.candidates(block):
                 self._take(place, line, reference_s)
         return sum(tally.count for tally in self._tallies.values()) - before
 
@@ -129,11 +128,27 @@ class LogReader:
             return (self._rules[record.event],)
         hits = line.patterns
         if record.structured:
-            if record.level in _QUIET_LEVELS or self._scanner is None:
+            if record.level in _QUIET_LEVELS:
                 return ()
             # Other fields hold what users wrote.
             hits = self._scanner.which(record.text)
         return tuple(one for one in self._rules.values() if hits & one.patterns and not hits & one.unless)
+
+
+def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
+    """The scanner that a reader of these rules needs; `engine` is `hyperscan` or `re2`, by default the best there is.
+
+    Raises `PatternError` for a pattern the engine refuses, which `content` finds first with its file and line.
+    """
+    wanted, unless = _patterns(rules)
+    return Scanner(wanted, unless, engine)
+
+
+def _patterns(rules: Sequence[LogRule]) -> tuple[list[str], list[str]]:
+    """All patterns, each once (many rules share what makes a line benign): those looked for, and those that excuse."""
+    wanted = dict.fromkeys(pattern for rule in rules for pattern in _wanted(rule))
+    unless = dict.fromkeys(pattern for rule in rules for pattern in rule.unless)
+    return list(wanted), list(unless)
 
 
 def _wanted(rule: LogRule) -> tuple[str, ...]:
@@ -141,20 +156,20 @@ def _wanted(rule: LogRule) -> tuple[str, ...]:
     return (*rule.patterns, f'"event": ?"{re.escape(rule.id)}"')
 
 
-def _compile(rules: Sequence[LogRule], wanted_count: int) -> dict[str, _Compiled]:
+def _compile(rules: Sequence[LogRule]) -> dict[str, _Compiled]:
     """Each rule with the numbers its patterns have in the scanner, where all `unless` follow all others."""
-    compiled: dict[str, _Compiled] = {}
-    first, first_unless = 0, wanted_count
-    for rule in rules:
-        after, after_unless = first + len(_wanted(rule)), first_unless + len(rule.unless)
-        compiled[rule.id] = _Compiled(
+    wanted, unless = _patterns(rules)
+    number = {pattern: index for index, pattern in enumerate(wanted)}
+    benign = {pattern: index for index, pattern in enumerate(unless, len(wanted))}
+    return {
+        rule.id: _Compiled(
             rule,
-            frozenset(range(first, after)),
-            frozenset(range(first_unless, after_unless)),
-            tuple(re.compile(number) for number in rule.numbers),
+            frozenset(number[pattern] for pattern in _wanted(rule)),
+            frozenset(benign[pattern] for pattern in rule.unless),
+            tuple(re.compile(pattern) for pattern in rule.numbers),
         )
-        first, first_unless = after, after_unless
-    return compiled
+        for rule in rules
+    }
 
 
 def _own_numbers(compiled: _Compiled, record: LineRecord) -> dict[str, float]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from latencydoctor.errors import ContentError
 
@@ -69,15 +69,19 @@ class RawLine:
         return behind.split(b"\n")[-2::-1]
 
 
-class Engine(Protocol):
-    """A set of patterns, compiled."""
+class BlockMatcher(Protocol):
+    """Finds the lines of a block that any of its patterns matches."""
 
     def ends(self, data: bytes) -> list[int]:
-        """Offsets where matches of any pattern end, ascending; at least one inside each line that matches."""
+        """Offsets where matches end, ascending; at least one inside each line that matches."""
         ...
 
+
+class LineMatcher(Protocol):
+    """Says which of its patterns match one line."""
+
     def which(self, line: bytes) -> frozenset[int]:
-        """Indices of the patterns that match the line."""
+        """The places of those patterns in the sequence that was compiled."""
         ...
 
 
@@ -89,15 +93,10 @@ class PatternError(ContentError):
         self.index = index
 
 
-class _Hyperscan:
-    """Two databases of the same patterns: every match with its end for blocks, each pattern once for single lines."""
-
+class _HyperscanBlocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
-        ids = list(range(len(patterns)))
-        self._blocks = module.Database(mode=module.HS_MODE_BLOCK)
-        self._blocks.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
-        self._lines = module.Database(mode=module.HS_MODE_BLOCK)
-        self._lines.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=module.HS_FLAG_SINGLEMATCH)
+        self._database = module.Database(mode=module.HS_MODE_BLOCK)
+        self._database.compile(expressions=list(patterns), flags=0)
 
     def ends(self, data: bytes) -> list[int]:
         found: list[int] = []
@@ -111,8 +110,15 @@ class _Hyperscan:
                 newline = data.find(b"\n", end - 1)
                 last_line_end = len(data) if newline < 0 else newline + 1
 
-        self._blocks.scan(data, match_event_handler=on_match)
+        self._database.scan(data, match_event_handler=on_match)
         return found
+
+
+class _HyperscanLines:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._database = module.Database(mode=module.HS_MODE_BLOCK)
+        ids = list(range(len(patterns)))
+        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=module.HS_FLAG_SINGLEMATCH)
 
     def which(self, line: bytes) -> frozenset[int]:
         found: set[int] = set()
@@ -120,41 +126,51 @@ class _Hyperscan:
         def on_match(index: int, _start: int, _end: int, _flags: int, _context: object) -> None:
             found.add(index)
 
-        self._lines.scan(line, match_event_handler=on_match)
+        self._database.scan(line, match_event_handler=on_match)
         return frozenset(found)
 
 
-class _Re2:
-    """The same with RE2: one alternation finds candidates, a set names the patterns."""
+def _re2_options(module: Any) -> Any:
+    options = module.Options()
+    # Bytes, whatever they are: as UTF-8, RE2 would refuse to look at the rest of a damaged line.
+    options.encoding = module.Options.Encoding.LATIN1
+    options.log_errors = False
+    return options
 
+
+class _Re2Blocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
-        options = module.Options()
-        options.encoding = module.Options.Encoding.LATIN1
-        options.log_errors = False
-        self._any = module.compile(b"|".join(b"(?:" + pattern + b")" for pattern in patterns), options)
-        self._set = module.Set.SearchSet(options)
+        either = b"|".join(b"(?:" + pattern + b")" for pattern in patterns)
+        self._pattern = module.compile(either, _re2_options(module))
+
+    def ends(self, data: bytes) -> list[int]:
+        return [match.end() for match in self._pattern.finditer(data)]
+
+
+class _Re2Lines:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._set = module.Set.SearchSet(_re2_options(module))
         for pattern in patterns:
             self._set.Add(pattern)
         self._set.Compile()
 
-    def ends(self, data: bytes) -> list[int]:
-        return [match.end() for match in self._any.finditer(data)]
-
     def which(self, line: bytes) -> frozenset[int]:
-        return frozenset(self._set.Match(line))
+        # RE2 answers None, not an empty list, when nothing matches.
+        return frozenset(self._set.Match(line) or ())
 
 
-def build_engine(patterns: Sequence[str], name: str = "") -> Engine:
-    """Compiles patterns with the engine called `name`, else with the first that is installed.
+_Matcher = TypeVar("_Matcher")
 
-    Raises `PatternError` for the first pattern that the engine refuses.
-    """
-    encoded = [pattern.encode() for pattern in patterns]
-    makers: dict[str, Callable[[Any, Sequence[bytes]], Engine]] = {"hyperscan": _Hyperscan, "re2": _Re2}
+
+def _compile(
+    makers: dict[str, Callable[[Any, Sequence[bytes]], _Matcher]], patterns: Sequence[str], name: str
+) -> _Matcher:
+    """A matcher from the engine called `name`, else from the first one installed; `PatternError` when it refuses."""
     available = [one for one in makers if one in _modules and name in ("", one)]
     if not available:
         raise ContentError("no engine for log patterns is installed", hint="Install hyperscan or google-re2.")
     module, make = _modules[available[0]], makers[available[0]]
+    encoded = [pattern.encode() for pattern in patterns]
     try:
         return make(module, encoded)
     except module.error as error:
@@ -168,17 +184,31 @@ def build_engine(patterns: Sequence[str], name: str = "") -> Engine:
     raise PatternError(0, reason)
 
 
+def match_blocks(patterns: Sequence[str], engine: str = "") -> BlockMatcher:
+    """Compiles patterns for blocks; `PatternError` names the first that is refused."""
+    makers: dict[str, Callable[[Any, Sequence[bytes]], BlockMatcher]]
+    makers = {"hyperscan": _HyperscanBlocks, "re2": _Re2Blocks}
+    return _compile(makers, patterns, engine)
+
+
+def match_lines(patterns: Sequence[str], engine: str = "") -> LineMatcher:
+    """Compiles patterns for single lines; `PatternError` names the first that is refused."""
+    makers: dict[str, Callable[[Any, Sequence[bytes]], LineMatcher]]
+    makers = {"hyperscan": _HyperscanLines, "re2": _Re2Lines}
+    return _compile(makers, patterns, engine)
+
+
 class Scanner:
     """Finds candidate lines in blocks. Only `patterns` make a line a candidate; `also` are merely reported on it."""
 
     def __init__(self, patterns: Sequence[str], also: Sequence[str] = (), engine: str = "") -> None:
-        self._wanted = build_engine(patterns, engine)
-        self._all = build_engine([*patterns, *also], engine)
+        self._wanted = match_blocks(patterns, engine) if patterns else None
+        self._all = match_lines([*patterns, *also], engine) if patterns else None
         self._wanted_count = len(patterns)
 
     def which(self, text: str) -> frozenset[int]:
         """The patterns that match a text; `also` patterns are numbered after the others."""
-        return self._all.which(text.encode("utf-8", "replace"))
+        return self._all.which(text.encode("utf-8", "replace")) if self._all else frozenset()
 
     def candidates(self, block: Block) -> Iterator[RawLine]:
         """The lines of a block that match, in order."""
@@ -186,7 +216,7 @@ class Scanner:
         line_end = -1
         number = block.first_line
         counted_to = 0
-        for end in self._wanted.ends(data):
+        for end in self._wanted.ends(data) if self._wanted else ():
             if end <= line_end:
                 continue
             # A match that ends with a newline belongs to the line which that newline ends.
@@ -196,7 +226,7 @@ class Scanner:
             number += data.count(b"\n", counted_to, start)
             counted_to = start
             line = data[start:line_end].rstrip(b"\r")
-            patterns = self._all.which(line)
+            patterns = self._all.which(line) if self._all else frozenset()
             # A pattern may have matched only across a line break; alone, the line means nothing then.
             if any(index < self._wanted_count for index in patterns):
                 yield RawLine(number, line, patterns, block, start)
