@@ -236,7 +236,7 @@ def _summary(run_id: str, chain: Chain, path: str) -> RunSummary:
         run_id=run_id,
         fix=str(told.get("fix", "")),
         target=str(told.get("target", "")),
-        state=_state(last.fields.get("state")) if ended and last else RunState.OPEN,
+        state=RunState.OPEN if last is None or chain.damage else _state(last),
         started_s=first.at_s if first else named,
         ended_s=last.at_s if ended and last else None,
         path=path,
@@ -246,5 +246,8 @@ def _summary(run_id: str, chain: Chain, path: str) -> RunSummary:
     )
 
 
-def _state(value: object) -> RunState:
-    return RunState(value) if value in {state.value for state in RunState} else RunState.OPEN
+def _state(last: JournalEntry) -> RunState:
+    if last.event == RunEvent.UNDO_FAILED:
+        return RunState.ROLLBACK_FAILED
+    told = last.fields.get("state") if last.event == RunEvent.ENDED else None
+    return RunState(told) if told in {state.value for state in RunState} else RunState.OPEN

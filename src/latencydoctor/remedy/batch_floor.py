@@ -33,6 +33,9 @@ class BatchFloor:
     max_wait_ms: float = 100.0
 
 
+DEFAULT = BatchFloor()
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """The settings to set (dotted key, value), and what else a reader of the plan has to know."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from latencydoctor.errors import KnownError, Refused
+from latencydoctor.errors import ContentError, KnownError, Refused
 from latencydoctor.model.remedy import TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import BundledTarget
@@ -23,7 +23,7 @@ EFFECT_TIMEOUT_S = 30.0
 POLL_S = 0.1
 
 
-class _GivenUp(KnownError):
+class _GivenUpError(KnownError):
     """Waiting longer cannot help: the settings were written, but they will not come into effect."""
 
 
@@ -65,13 +65,13 @@ class BundledChanger:
                 if not waiting:
                     state = self._target.read()
                     if state.digest != wanted:
-                        raise _GivenUp("the settings were changed by someone else while they took effect")
+                        raise _GivenUpError("the settings were changed by someone else while they took effect")
                     waiting = "; ".join(state.not_in_effect)
                     if not waiting:
                         return state
-            except _GivenUp:
+            except _GivenUpError:
                 raise
-            except KnownError as error:
+            except (KnownError, ContentError) as error:
                 # A controller or server that was killed is started again; only the deadline decides.
                 waiting = error.message
             time.sleep(POLL_S)
@@ -86,7 +86,7 @@ class BundledChanger:
         if seen.in_effect == generation:
             return ""
         if seen.seen == generation and seen.failed:
-            raise _GivenUp(
+            raise _GivenUpError(
                 f"the controller refused generation {generation}; generation {seen.in_effect} is still in effect",
                 hint="See the controller's log for the reason.",
             )

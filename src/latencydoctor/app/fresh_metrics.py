@@ -1,0 +1,92 @@
+"""Reads a verification window from a metrics source, and finds reasons not to believe it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from latencydoctor.app.ports import MetricsSource
+from latencydoctor.errors import CannotTell, SourceError
+from latencydoctor.evidence.queries import Present, render, window_length_s
+from latencydoctor.model.evidence import Selection, Series, Window
+from latencydoctor.model.readings import Discovery, RangeQuery
+from latencydoctor.model.remedy import Reading
+from latencydoctor.model.rule import Dialect
+
+P99, ERRORS, RATE = "e2e_p99_ms", "error_ratio", "request_rate_rps"
+MEMORY, RESETS = "accelerator_memory_used_bytes", "process_resets"
+
+NEEDED = (P99, ERRORS, RATE)
+"""Without one of these nothing can be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsVerifier:
+    """Implements the port `Verifier` over a metrics source; `dialects` are tried in their order for each signal.
+
+    A source that stopped scraping before the window's end is found by asking for the request rate over the last few
+    scrapes alone, a restarted server (its counters begin anew) by `process_resets`.
+    """
+
+    source: MetricsSource
+    dialects: Sequence[Dialect]
+    selection: Selection
+
+    def read(self, window: Window) -> Reading:
+        """The window's figures; what is absent is None and the note says what."""
+        try:
+            discovery = self.source.discover(self.dialects, self.selection, window.end_s)
+        except (SourceError, CannotTell) as error:
+            return _nothing(error.message)
+        queries = {
+            name: query
+            for name in (*NEEDED, MEMORY, RESETS)
+            if (query := self._query(name, discovery, window, window.length_s)) is not None
+        }
+        absent = [name for name in NEEDED if name not in queries]
+        if absent:
+            return _nothing(f"the metrics have no {', '.join(absent)}")
+        fresh_s = min(window.length_s, window_length_s(discovery.scrape_interval_s))
+        fresh = self._query(RATE, discovery, window, fresh_s)
+        asked = [*queries.values(), *([fresh] if fresh else [])]
+        answers = self.source.collect(asked)
+        found = {series.proof.query: _at_end(series, window) for series in answers.series}
+        values = {name: found.get(query.query) for name, query in queries.items()}
+        rate = values[RATE]
+        return Reading(
+            p99_ms=values[P99],
+            error_ratio=values[ERRORS],
+            memory_bytes=values.get(MEMORY),
+            requests=None if rate is None else rate * window.length_s,
+            note=_doubt(rate, found.get(fresh.query) if fresh else None, values.get(RESETS)),
+        )
+
+    def _query(self, signal: str, discovery: Discovery, window: Window, length_s: float) -> RangeQuery | None:
+        """The first dialect's expression that the metrics there allow; one point, at the window's end."""
+        present = Present(discovery.names, discovery.shared_names)
+        for dialect in self.dialects:
+            for item in dialect.signals:
+                if item.signal == signal and present.has(item):
+                    text = render(item, self.selection, length_s, dialect.model_label)
+                    # The PromQL itself looks back over the length.
+                    point = Window(window.end_s - length_s, window.end_s)
+                    return RangeQuery(signal, item.unit, text, point, length_s, item.simulated)
+        return None
+
+
+def _nothing(note: str) -> Reading:
+    return Reading(None, None, None, None, note)
+
+
+def _at_end(series: Series, window: Window) -> float | None:
+    """The point at the window's end; a range answer begins with one at its start, which is another window's."""
+    inside = [value for at, value in zip(series.times_s, series.values, strict=True) if abs(at - window.end_s) < 1]
+    return inside[-1] if inside else None
+
+
+def _doubt(rate: float | None, fresh_rps: float | None, resets: float | None) -> str:
+    if rate is not None and fresh_rps is None:
+        return "the metrics are stale: nothing was scraped at the window's end"
+    if resets is not None and resets > 0:
+        return "the server was restarted inside the window, so its counters began anew"
+    return ""

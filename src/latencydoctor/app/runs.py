@@ -1,0 +1,170 @@
+"""What a journal says about its run: what was changed, how far it came, and so what recovery has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from latencydoctor.app.ports import RunHistory
+from latencydoctor.errors import Refused
+from latencydoctor.model.remedy import (
+    Check,
+    Decision,
+    JournalEntry,
+    Plan,
+    Reading,
+    RunEvent,
+    RunState,
+    RunSummary,
+    TargetObject,
+    TargetState,
+)
+from latencydoctor.remedy.plan_file import plan_from_json, plan_to_json
+from latencydoctor.remedy.settings_text import settings_digest
+
+RECOVER = "latencydoctor runs recover"
+
+
+class Phase(StrEnum):
+    """How far an unfinished run came, and so what recovery does with it."""
+
+    NOTHING = "nothing was done"
+    UNDO = "undo what was not committed"
+    COMPLETE = "complete what was committed"
+    ROLL_BACK = "finish the rollback that was decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A run's whole intent, as its first record holds it: the exact text before and after, and every digest before."""
+
+    kind: str
+    of: str
+    plan: Plan
+    before_text: str
+    before_objects: tuple[TargetObject, ...]
+    after_text: str
+
+    @property
+    def before_digest(self) -> str:
+        """Digest of the settings before."""
+        return settings_digest(self.before_text)
+
+    @property
+    def after_digest(self) -> str:
+        """Digest of the settings after."""
+        return settings_digest(self.after_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A journalled run, read back."""
+
+    run_id: str
+    change: Change | None
+    phase: Phase
+    committed: bool
+    last_check: Reading | None
+
+
+def start_fields(change: Change) -> dict[str, object]:
+    """The fields of a run's first record."""
+    return {
+        "kind": change.kind,
+        "of": change.of,
+        "fix": change.plan.fix,
+        "target": change.plan.target,
+        "plan": plan_to_json(change.plan),
+        "before_text": change.before_text,
+        "before_digest": change.before_digest,
+        "before_objects": [asdict(item) for item in change.before_objects],
+        "after_text": change.after_text,
+        "after_digest": change.after_digest,
+    }
+
+
+def state_fields(state: TargetState) -> dict[str, object]:
+    """What was read back, for a record: digests, generation, and the settings the server reports."""
+    return {
+        "digest": state.digest,
+        "generation": state.generation,
+        "objects": [asdict(item) for item in state.objects],
+        "effective": dict(state.effective),
+    }
+
+
+def read_run(history: RunHistory, run_id: str) -> Run:
+    """The run of that id; KnownError where its journal is damaged."""
+    entries = history.entries(run_id)
+    events = [entry.event for entry in entries]
+    first = entries[0] if entries and entries[0].event == RunEvent.STARTED else None
+    committed = RunEvent.COMMITTED in events
+    return Run(run_id, _change(first.fields) if first else None, _phase(entries), committed, _last_check(entries))
+
+
+def _phase(entries: Sequence[JournalEntry]) -> Phase:
+    events = {entry.event for entry in entries}
+    if RunEvent.WRITE_INTENT not in events:
+        return Phase.NOTHING
+    if RunEvent.COMMITTED not in events:
+        return Phase.UNDO
+    decided = any(
+        entry.event == RunEvent.DECISION and entry.fields.get("decision") == Decision.ROLL_BACK for entry in entries
+    )
+    return Phase.ROLL_BACK if decided or RunEvent.UNDO_INTENT in events else Phase.COMPLETE
+
+
+def _change(fields: Mapping[str, object]) -> Change:
+    objects = fields["before_objects"]
+    rows = objects if isinstance(objects, list) else []
+    return Change(
+        kind=str(fields["kind"]),
+        of=str(fields["of"]),
+        plan=plan_from_json(str(fields["plan"])),
+        before_text=str(fields["before_text"]),
+        before_objects=tuple(TargetObject(str(r["name"]), int(r["generation"]), str(r["digest"])) for r in rows),
+        after_text=str(fields["after_text"]),
+    )
+
+
+def _last_check(entries: Sequence[JournalEntry]) -> Reading | None:
+    for entry in reversed(entries):
+        if entry.event == RunEvent.CHECK and entry.fields.get("conclusive") is True:
+            p99, errors, memory, requests = (_number(entry.fields.get(name)) for name in _READ)
+            return Reading(p99, errors, memory, requests)
+    return None
+
+
+_READ = ("p99_ms", "error_ratio", "memory_bytes", "requests")
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def check_fields(check: Check) -> dict[str, object]:
+    """A verification check as a record's fields."""
+    return asdict(check)
+
+
+def unfinished(history: RunHistory) -> tuple[RunSummary, ...]:
+    """Runs that never ended, or whose undoing failed; newest first. Read-only commands warn of them."""
+    return tuple(run for run in history.list() if run.state in (RunState.OPEN, RunState.ROLLBACK_FAILED))
+
+
+def refuse_unfinished(history: RunHistory) -> None:
+    """Refused while a run is unfinished. Asked under the lock, so its process is certainly gone."""
+    for run in unfinished(history):
+        raise Refused(
+            f"run {run.run_id} ({run.fix or 'unknown fix'}) was never finished: {run.state.value}",
+            hint=f"Run `{RECOVER}` first; its journal is {run.path}.",
+        )
+
+
+def last_applied(history: RunHistory) -> RunSummary | None:
+    """The newest run of apply whose change may still be in place."""
+    runs = history.list()
+    undone = {run.of for run in runs if run.kind == "rollback" and run.state is RunState.ROLLED_BACK}
+    stands = (RunState.APPLIED, RunState.KEPT, RunState.HELD)
+    return next((r for r in runs if r.kind == "apply" and r.state in stands and r.run_id not in undone), None)

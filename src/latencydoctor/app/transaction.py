@@ -1,0 +1,288 @@
+"""One change as a transaction: journalled steps forward, and the way back from each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from latencydoctor.app.ports import Cancelled, Changer, Clock, Observer, Progress, RunHistory, RunLog, Target, Verifier
+from latencydoctor.app.runs import RECOVER, Change, check_fields, start_fields, state_fields
+from latencydoctor.app.verify import Schedule, Watch, measure, unverified, verify
+from latencydoctor.errors import Held, LatencyDoctorError, Refused, RollbackFailed, RolledBack
+from latencydoctor.model.remedy import (
+    Check,
+    Decision,
+    RunEvent,
+    RunState,
+    TargetObject,
+    TargetState,
+    Verification,
+)
+from latencydoctor.remedy.judge import JudgePolicy
+from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
+
+
+def never() -> bool:
+    """Nobody asks to stop; what undoing uses, so that it runs to its end."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Everything outside that treating touches. `verifier` is None where no metrics source is configured."""
+
+    target: Target
+    changer: Changer
+    history: RunHistory
+    verifier: Verifier | None
+    clock: Clock
+    observer: Observer
+    cancelled: Cancelled = never
+    schedule: Schedule = field(default_factory=Schedule)
+    policy: JudgePolicy = field(default_factory=JudgePolicy)
+
+    def watch(self, verifier: Verifier) -> Watch:
+        """What verification needs of these."""
+        return Watch(verifier, self.clock, self.observer, self.cancelled, self.schedule, self.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `error` names the exit code, None where that is 0; `digest` is the settings' digest now.
+
+    `in_effect_s` is when the change was seen in effect, None when it never was. `interrupted`: someone asked to stop;
+    during the steps they were undone, during verification the new state stays. `remeasured` is the one check after a
+    rollback.
+    """
+
+    run_id: str
+    journal: str
+    kind: str
+    state: RunState
+    reason: str
+    digest: str = ""
+    in_effect_s: float | None = None
+    verification: Verification | None = None
+    remeasured: Check | None = None
+    interrupted: bool = False
+    error: LatencyDoctorError | None = None
+
+    def raise_error(self) -> None:
+        """Raises the error, if there is one; for callers that have shown the outcome."""
+        if self.error is not None:
+            raise self.error
+
+
+class Transaction:
+    """One run, begun or resumed. The lock is held by the caller for as long as it lives."""
+
+    def __init__(self, change: Change, tools: Tools, log: RunLog) -> None:
+        self._change = change
+        self._tools = tools
+        self._log = log
+        self._digest = change.before_digest
+        self._in_effect_s: float | None = None
+
+    def begin(self) -> None:
+        """The whole intent on disk, the exact text before included; no captured before, no change."""
+        self._log.record(RunEvent.STARTED, **start_fields(self._change))
+
+    def write(self, proof: tuple[TargetObject, ...] = ()) -> Outcome | None:
+        """The one step forward: settings in place, in effect, read back, committed. None when all went well.
+
+        `proof` are the objects whose digests must be found afterwards (a rollback's). Any failure or interrupt is
+        undone first; Refused is raised on when nothing was written.
+        """
+        change, tools = self._change, self._tools
+        tools.observer(Progress("write", f"writing {SETTINGS_OBJECT} and waiting until the server runs it"))
+        self._log.record(
+            RunEvent.WRITE_INTENT, object=SETTINGS_OBJECT, before=change.before_digest, after=change.after_digest
+        )
+        try:
+            state = tools.changer.write(
+                change.after_text, expected=frozenset({change.before_digest}), cancelled=tools.cancelled
+            )
+        except Refused as error:
+            self._end(RunState.UNDONE, reason=error.message)
+            raise
+        except LatencyDoctorError as error:
+            return self._abandon(error.message)
+        self._log.record(RunEvent.WRITE_DONE, **state_fields(state))
+        wrong = _differing(state, proof, change.after_digest)
+        if wrong:
+            return self._abandon(f"not what was asked for: {wrong}")
+        if tools.cancelled():
+            return self._abandon("interrupted")
+        self._committed(state)
+        return None
+
+    def _committed(self, state: TargetState) -> None:
+        self._in_effect_s = self._tools.clock.now_s()
+        self._digest = state.digest
+        self._log.record(RunEvent.COMMITTED, digest=state.digest)
+        self._tools.observer(Progress("effect", f"generation {state.generation} is in effect"))
+
+    def _abandon(self, reason: str) -> Outcome:
+        """Undo an uncommitted step; the run ends as undone, or stays unfinished when that fails."""
+        interrupted = self._tools.cancelled()
+        failed = self.undo(reason)
+        if failed is not None:
+            return self._outcome(RunState.ROLLBACK_FAILED, reason, interrupted=interrupted, error=failed)
+        self._end(RunState.UNDONE, reason=reason)
+        text = f"the change was undone: {reason}"
+        error: LatencyDoctorError | None = None
+        if self._change.kind == "rollback" and not interrupted:
+            error = RollbackFailed(f"the old state could not be brought back: {reason}", hint=self._see_journal())
+        elif not interrupted:
+            error = RolledBack(text, hint="The old state is in effect and proven by digest. " + self._see_journal())
+        return self._outcome(RunState.UNDONE, text, interrupted=interrupted, error=error)
+
+    def undo(self, reason: str) -> RollbackFailed | None:
+        """Bring back the text from before and prove it by digest; the error when that fails. Cannot be interrupted."""
+        change, tools = self._change, self._tools
+        tools.observer(Progress("undo", f"bringing the old settings back: {reason}"))
+        self._log.record(RunEvent.UNDO_INTENT, object=SETTINGS_OBJECT, to=change.before_digest, reason=reason)
+        try:
+            state = tools.changer.write(
+                change.before_text,
+                expected=frozenset({change.before_digest, change.after_digest}),
+                cancelled=never,
+            )
+        except LatencyDoctorError as error:
+            return self._undo_failed(error.message)
+        wrong = _differing(state, change.before_objects, change.before_digest)
+        if wrong:
+            return self._undo_failed(wrong)
+        self._digest = state.digest
+        self._log.record(RunEvent.UNDO_DONE, **state_fields(state))
+        return None
+
+    def _undo_failed(self, reason: str) -> RollbackFailed:
+        self._log.record(RunEvent.UNDO_FAILED, reason=reason)
+        return RollbackFailed(
+            f"the old state could not be restored: {reason}",
+            hint=f"Get the stack running, then `{RECOVER}`. {self._see_journal()}",
+        )
+
+    def verify_and_end(self) -> Outcome:
+        """Verify the committed change and do what the judge says."""
+        verification = self._verified()
+        if verification is None:
+            reason = "interrupted during verification: the new state stays, it was not verified to the end"
+            self._end(RunState.APPLIED, reason=reason)
+            return self._outcome(RunState.APPLIED, reason, interrupted=True)
+        self._log.record(RunEvent.DECISION, decision=verification.decision, reason=verification.reason)
+        self._tools.observer(Progress("decision", f"{verification.decision.value}: {verification.reason}"))
+        if verification.decision is Decision.ROLL_BACK:
+            return self._roll_back(verification)
+        if verification.decision is Decision.HOLD:
+            self._end(RunState.HELD, reason=verification.reason)
+            hint = f"The new state stays. `latencydoctor rollback {self._log.run_id} --force` brings the old one back."
+            error = Held(f"held for a human: {verification.reason}", hint=hint)
+            return self._outcome(RunState.HELD, verification.reason, verification=verification, error=error)
+        self._end(RunState.KEPT, reason=verification.reason)
+        return self._outcome(RunState.KEPT, verification.reason, verification=verification)
+
+    def _verified(self) -> Verification | None:
+        if self._tools.verifier is None:
+            return unverified("no data: no metrics source is configured")
+        watch = self._tools.watch(self._tools.verifier)
+        return verify(self._change.plan, watch, lambda check: self._log.record(RunEvent.CHECK, **check_fields(check)))
+
+    def _roll_back(self, verification: Verification) -> Outcome:
+        failed = self.undo(verification.reason)
+        if failed is not None:
+            reason = f"rolling back failed: {verification.reason}"
+            return self._outcome(RunState.ROLLBACK_FAILED, reason, verification=verification, error=failed)
+        remeasured = self._remeasured()
+        self._end(RunState.ROLLED_BACK, reason=verification.reason)
+        error = RolledBack(
+            f"the fix did not hold and was rolled back: {verification.reason}",
+            hint="The old state is in effect and proven by digest. " + self._see_journal(),
+        )
+        return self._outcome(
+            RunState.ROLLED_BACK, verification.reason, verification=verification, remeasured=remeasured, error=error
+        )
+
+    def measure_and_end(self) -> Outcome:
+        """End a committed rollback: measure once more, so that the old state is known and not only restored."""
+        remeasured = self._remeasured()
+        reason = f"the state before run {self._change.of} is back, proven by digest"
+        self._end(RunState.ROLLED_BACK, reason=reason)
+        interrupted = self._tools.cancelled()
+        return self._outcome(RunState.ROLLED_BACK, reason, remeasured=remeasured, interrupted=interrupted)
+
+    def _remeasured(self) -> Check | None:
+        if self._tools.verifier is None:
+            return None
+        self._tools.observer(Progress("measure", "measuring the restored state"))
+        check = measure(self._change.plan, self._tools.watch(self._tools.verifier))
+        if check is not None:
+            self._log.record(RunEvent.CHECK, **check_fields(check), after="rollback")
+        return check
+
+    def confirm(self, *, ended: RunState) -> Outcome:
+        """Complete a committed run whose process died: what it wrote is in effect, else the run stays unfinished."""
+        change = self._change
+        try:
+            state = self._tools.changer.write(
+                change.after_text, expected=frozenset({change.after_digest}), cancelled=never
+            )
+        except LatencyDoctorError as error:
+            failed = RollbackFailed(
+                f"run {self._log.run_id} was committed, but its state is not there: {error.message}",
+                hint=f"Get the stack running, then `{RECOVER}` again. {self._see_journal()}",
+            )
+            return self._outcome(RunState.OPEN, error.message, error=failed)
+        self._digest = state.digest
+        reason = "completed by recovery: the committed state is in effect, it was not verified to the end"
+        self._end(ended, reason=reason)
+        return self._outcome(ended, reason)
+
+    def end_as(self, state: RunState, reason: str) -> Outcome:
+        """Close the run in the state it was brought to."""
+        self._end(state, reason=reason)
+        return self._outcome(state, reason)
+
+    def fail(self, error: RollbackFailed) -> Outcome:
+        """The outcome of a run that could not be undone; it stays unfinished."""
+        return self._outcome(RunState.ROLLBACK_FAILED, error.message, error=error)
+
+    def _end(self, state: RunState, *, reason: str) -> None:
+        self._log.record(RunEvent.ENDED, state=state, reason=reason, digest=self._digest)
+
+    def _see_journal(self) -> str:
+        return f"Journal: {self._log.path}"
+
+    def _outcome(
+        self,
+        state: RunState,
+        reason: str,
+        *,
+        verification: Verification | None = None,
+        remeasured: Check | None = None,
+        interrupted: bool = False,
+        error: LatencyDoctorError | None = None,
+    ) -> Outcome:
+        return Outcome(
+            run_id=self._log.run_id,
+            journal=self._log.path,
+            kind=self._change.kind,
+            state=state,
+            reason=reason,
+            digest=self._digest,
+            in_effect_s=self._in_effect_s,
+            verification=verification,
+            remeasured=remeasured,
+            interrupted=interrupted,
+            error=error,
+        )
+
+
+def _differing(state: TargetState, expected: tuple[TargetObject, ...], digest: str) -> str:
+    """Which digests are not those expected, in words; empty when all are."""
+    found: Mapping[str, str] = {item.name: item.digest for item in state.objects}
+    wrong = [item.name for item in expected if found.get(item.name) != item.digest]
+    if state.digest != digest and SETTINGS_OBJECT not in wrong:
+        wrong.append(SETTINGS_OBJECT)
+    return f"the digest of {' and of '.join(wrong)} is another" if wrong else ""

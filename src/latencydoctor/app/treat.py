@@ -1,0 +1,123 @@
+"""Use cases: apply a plan, roll a run back, recover an unfinished one. Planning is in `app/planning.py`.
+
+Every run is one transaction: under the target's lock, journalled before each step, committed only after what was asked
+for was read back, and verified afterwards. Whatever goes wrong in between ends in the complete old or the complete new
+state, proven by digest, or says that it could not and leaves the journal for `runs recover`.
+
+What a run ended as is an `Outcome`, with the error that names its exit code; only what was refused before anything
+was touched is raised.
+"""
+
+from __future__ import annotations
+
+from latencydoctor.app.planning import Basis, make_plan, refuse_unsettled
+from latencydoctor.app.runs import Change, last_applied, read_run, refuse_unfinished, unfinished
+from latencydoctor.app.transaction import Outcome, Tools, Transaction, never
+from latencydoctor.errors import Held, Refused, UsageError
+from latencydoctor.model.evidence import Window
+from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, RunSummary, TargetState
+from latencydoctor.remedy import guards
+from latencydoctor.remedy.judge import before_worse
+from latencydoctor.remedy.plan import Texts
+
+__all__ = ["Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview", "rollback", "unfinished"]
+
+
+def preview(plan: Plan, tools: Tools) -> None:
+    """Everything that `apply` checks, without lock, journal or change: what a dry run does. Raises as `apply` does."""
+    refuse_unfinished(tools.history)
+    _prepared(plan, tools)
+
+
+def apply(plan: Plan, tools: Tools) -> Outcome:
+    """Apply a plan and verify it.
+
+    Raises Refused for an edited or stale plan, a lock held by another, an unfinished run; KnownError when the target
+    cannot be read. Everything after the first step comes back as an outcome.
+    """
+    log = tools.history.start()
+    with tools.changer.hold(log.run_id):
+        refuse_unfinished(tools.history)
+        before, texts = _prepared(plan, tools)
+        change = Change("apply", "", plan, before.settings_text, before.objects, texts.settings)
+        transaction = Transaction(change, tools, log)
+        transaction.begin()
+        failed = transaction.write()
+        return failed or transaction.verify_and_end()
+
+
+def _prepared(plan: Plan, tools: Tools) -> tuple[TargetState, Texts]:
+    """The state now and the texts to write, made anew from the target's own; the plan only says which values to set."""
+    before = tools.target.read()
+    refuse_unsettled(before)
+    guards.check(plan, before)
+    values = [(operation.key, operation.after) for operation in plan.operations]
+    after = tools.target.edited(before.settings_text, values)
+    texts = Texts(after, tools.target.preview(after))
+    guards.check_shown(plan, before, texts)
+    return before, texts
+
+
+def rollback(tools: Tools, run_id: str = "", *, force: bool = False) -> Outcome | NothingToDo:
+    """Bring back the state from before a run (default: the newest one in place), prove it, and measure again.
+
+    Raises Held when the state before was measured worse than now and `force` is not given; Refused when the settings
+    are not those of the run any more, UsageError when there is no such run.
+    """
+    log = tools.history.start()
+    with tools.changer.hold(log.run_id):
+        refuse_unfinished(tools.history)
+        summary = _chosen(tools, run_id)
+        run = read_run(tools.history, summary.run_id)
+        if run.change is None:
+            raise UsageError(f"run {summary.run_id} changed nothing", hint="List them with `latencydoctor runs`.")
+        undone = run.change
+        now = tools.target.read()
+        if now.digest == undone.before_digest:
+            return NothingToDo(undone.plan.fix, f"the settings already are as they were before run {run.run_id}")
+        if now.digest != undone.after_digest:
+            raise Refused(
+                f"the settings have been changed since run {run.run_id}, and a rollback would undo that too",
+                hint="Look at the file, then put back by hand what should not stay.",
+            )
+        if not force:
+            _hold_if_worse(undone.plan, tools, run.last_check)
+        change = Change("rollback", run.run_id, undone.plan, now.settings_text, now.objects, undone.before_text)
+        transaction = Transaction(change, tools, log)
+        transaction.begin()
+        failed = transaction.write(proof=undone.before_objects)
+        return failed or transaction.measure_and_end()
+
+
+def _chosen(tools: Tools, run_id: str) -> RunSummary:
+    if not run_id:
+        found = last_applied(tools.history)
+        if found is None:
+            raise UsageError("there is no applied run to roll back", hint="List runs with `latencydoctor runs`.")
+        return found
+    named = next((run for run in tools.history.list() if run.run_id == run_id), None)
+    if named is None or named.kind != "apply":
+        raise UsageError(f"there is no applied run {run_id}", hint="List runs with `latencydoctor runs`.")
+    if named.state not in (RunState.APPLIED, RunState.KEPT, RunState.HELD):
+        raise UsageError(f"run {run_id} is {named.state.value}: nothing of it is in place")
+    return named
+
+
+def _hold_if_worse(plan: Plan, tools: Tools, last_check: Reading | None) -> None:
+    """Held when rolling back would make things worse, by what is measured now, else by the run's own last check."""
+    now = _reading_now(tools) or last_check
+    worse = before_worse(dict(plan.before_values), now) if now else ""
+    if worse:
+        raise Held(
+            f"the state before was measured worse than now: {worse}",
+            hint="Nothing was changed. `latencydoctor rollback --force` brings it back all the same.",
+        )
+
+
+def _reading_now(tools: Tools) -> Reading | None:
+    if tools.verifier is None:
+        return None
+    end_s = tools.clock.now_s() - tools.schedule.lag_s
+    reading = tools.verifier.read(Window(end_s - tools.schedule.window_s, end_s))
+    enough = reading.requests is not None and reading.requests >= tools.policy.min_requests
+    return reading if enough and not reading.note and reading.p99_ms is not None else None

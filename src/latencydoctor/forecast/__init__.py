@@ -1,0 +1,1 @@
+"""Evidence and settings to expected latency; pure."""
