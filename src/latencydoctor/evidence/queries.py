@@ -17,6 +17,9 @@ SHORTEST_WINDOW_S = 5.0
 MOST_WINDOWS = 720
 """A range is cut into at most this many windows: an hour of 5 s windows."""
 
+FEWEST_WINDOWS = 12
+"""Five windows are judged and a baseline needs some before them: with slow scraping the range is made longer."""
+
 ASSUMED_SCRAPE_INTERVAL_S = 15.0
 """Used when the samples do not tell; the most common configured interval."""
 
@@ -95,8 +98,8 @@ def window_length_s(scrape_interval_s: float | None) -> float:
 
 
 def window_count(since_s: float, window_s: float) -> int:
-    """How many windows cover the range asked for: at least 1, at most `MOST_WINDOWS`."""
-    return min(max(math.floor(since_s / window_s), 1), MOST_WINDOWS)
+    """How many windows cover the range asked for, within `FEWEST_WINDOWS` and `MOST_WINDOWS`."""
+    return min(max(math.floor(since_s / window_s), FEWEST_WINDOWS), MOST_WINDOWS)
 
 
 def span(seconds: float) -> str:

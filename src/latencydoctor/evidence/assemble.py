@@ -1,0 +1,72 @@
+"""From all that was collected to what a diagnosis is allowed to see. Pure: the same record gives the same evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from latencydoctor.evidence.incident import Judgement, judge
+from latencydoctor.evidence.measures import measure_fact, measure_series
+from latencydoctor.evidence.onset import first_movers
+from latencydoctor.evidence.series import Grid, Points, make_grid, place
+from latencydoctor.model.configuration import Slo
+from latencydoctor.model.evidence import Collected, Evidence, Gap, GapReason, IncidentState, Measure
+from latencydoctor.model.rule import SignalName
+
+
+def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> Evidence:
+    """Judge whether there is an incident, and measure every signal over it beside its baseline.
+
+    Signals that `signals` does not name (a bundle of a newer release) are left out.
+    """
+    names = {name.id: name for name in signals}
+    grid = make_grid(collected.now_s, collected.window_s, collected.series)
+    points = {series.signal: place(series, grid) for series in collected.series if series.signal in names}
+    judgement = judge(points, grid, slo)
+    measures, silent = _measures(points, names, grid, judgement)
+    window = grid.window(judgement.first, judgement.last)
+    known = {measure.signal for measure in measures}
+    measures += [measure_fact(fact, window) for fact in collected.facts if fact.signal not in known]
+    in_incident = judgement.incident.state is IncidentState.INCIDENT
+    movers = (
+        first_movers(points, grid, judgement.first, judgement.baseline) if in_incident and judgement.baseline else ()
+    )
+    return Evidence(
+        selection=collected.selection,
+        now_s=collected.now_s,
+        window=window,
+        baseline_window=grid.window(*judgement.baseline) if judgement.baseline else None,
+        incident=judgement.incident,
+        measures=tuple(sorted(measures, key=lambda measure: measure.signal)),
+        gaps=_gaps([*collected.gaps, *silent], {measure.signal for measure in measures}, names),
+        log_events=collected.log_events,
+        dialects=collected.dialects,
+        queries=collected.queries,
+        first_movers=movers,
+    )
+
+
+def _measures(
+    points: Mapping[str, Points], names: Mapping[str, SignalName], grid: Grid, judgement: Judgement
+) -> tuple[list[Measure], list[Gap]]:
+    """Every signal over the stretch looked at; those that have no value there become gaps."""
+    measures: list[Measure] = []
+    silent: list[Gap] = []
+    span = (judgement.first, judgement.last)
+    for signal, held in points.items():
+        measure = measure_series(held, names[signal], grid, span, judgement.baseline)
+        if measure is None:
+            detail = "it has values in the range, but none in the windows looked at"
+            silent.append(Gap(signal, GapReason.TOO_FEW_SAMPLES, detail))
+        else:
+            measures.append(measure)
+    return measures, silent
+
+
+def _gaps(gaps: Sequence[Gap], known: set[str], names: Mapping[str, SignalName]) -> tuple[Gap, ...]:
+    """One gap a signal, the first told; none for signals that another source could measure."""
+    kept: dict[str, Gap] = {}
+    for gap in gaps:
+        if gap.signal not in known and gap.signal not in kept:
+            needs = gap.needs or (names[gap.signal].needs if gap.signal in names else "")
+            kept[gap.signal] = Gap(gap.signal, gap.reason, gap.detail, needs)
+    return tuple(kept[signal] for signal in sorted(kept))

@@ -1,0 +1,48 @@
+"""From points to measures: one value for the stretch looked at, one for its baseline, and the worst."""
+
+from __future__ import annotations
+
+from latencydoctor.evidence.series import Grid, Points, median
+from latencydoctor.model.evidence import Fact, Measure, Window
+from latencydoctor.model.rule import SignalName, Summary
+
+
+def measure_series(
+    held: Points, name: SignalName, grid: Grid, span: tuple[int, int], baseline: tuple[int, int] | None
+) -> Measure | None:
+    """A signal's measure over the windows of `span`; None when it has no value there."""
+    values = held.inside(*span)
+    value = _summary(values, name.summary)
+    if value is None:
+        return None
+    before = _summary(held.inside(*baseline), name.summary) if baseline else None
+    return Measure(
+        signal=name.id,
+        unit=name.unit,
+        value=value,
+        baseline=before,
+        worst=_worst(values, before, name),
+        window=grid.window(*span),
+        baseline_window=grid.window(*baseline) if baseline and before is not None else None,
+        proof=held.series.proof,
+        simulated=held.series.simulated,
+    )
+
+
+def measure_fact(fact: Fact, window: Window) -> Measure:
+    """A fact as a measure: it has no history here, so there is no baseline and nothing follows from change."""
+    return Measure(fact.signal, fact.unit, fact.value, None, fact.value, window, None, fact.proof, fact.simulated)
+
+
+def _summary(values: list[float], summary: Summary) -> float | None:
+    if not values:
+        return None
+    if summary is Summary.TOTAL:
+        return sum(values)
+    return values[-1] if summary is Summary.LATEST else median(values)
+
+
+def _worst(values: list[float], baseline: float | None, name: SignalName) -> float:
+    if baseline is None:
+        return max(values) if name.higher_is_worse else min(values)
+    return max(values, key=lambda value: abs(value - baseline))

@@ -1,0 +1,88 @@
+"""Parses what Prometheus answers: foreign JSON in, typed values or a reason out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from latencydoctor.model.evidence import Gap, GapReason, Proof, Series
+from latencydoctor.model.readings import RangeQuery
+from latencydoctor.sources.transport import FailureKind, TransportError
+
+MAX_POINTS = 12_000
+"""More than Prometheus itself gives for one range query (11,000)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAnswer:
+    """One range query's outcome: a series, or the gap that says why there is none."""
+
+    series: Series | None
+    gap: Gap | None
+    series_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One element of an instant answer: its labels, and its samples as (seconds, value)."""
+
+    labels: dict[str, str]
+    samples: tuple[tuple[float, float], ...]
+
+
+def parse_elements(result: object) -> tuple[Labelled, ...]:
+    """The elements of a vector or matrix; `TransportError` when it is neither."""
+    if not isinstance(result, list):
+        raise _strange()
+    return tuple(_element(item) for item in result)
+
+
+def parse_range(query: RangeQuery, result: object) -> RangeAnswer:
+    """The one series a range query must give; points that are not finite numbers are left out."""
+    elements = parse_elements(result)
+    if not elements:
+        return RangeAnswer(None, Gap(query.signal, GapReason.NO_SERIES, "the query gave nothing"), 0)
+    count = len(elements)
+    if count > 1:
+        detail = f"the query gave {count} series instead of one"
+        return RangeAnswer(None, Gap(query.signal, GapReason.BAD_ANSWER, detail), count)
+    finite = [(time, value) for time, value in elements[0].samples if math.isfinite(value)]
+    if not finite:
+        detail = "every point is NaN or infinite"
+        return RangeAnswer(None, Gap(query.signal, GapReason.NOT_A_NUMBER, detail), count)
+    series = Series(
+        signal=query.signal,
+        unit=query.unit,
+        times_s=tuple(time for time, _ in finite),
+        values=tuple(value for _, value in finite),
+        proof=Proof("prometheus", query.query),
+        simulated=query.simulated,
+    )
+    return RangeAnswer(series, None, count)
+
+
+def _element(item: object) -> Labelled:
+    if not isinstance(item, dict):
+        raise _strange()
+    labels = item.get("metric", {})
+    pairs = item.get("values") if "values" in item else [item.get("value")]
+    if not isinstance(labels, dict) or not isinstance(pairs, list):
+        raise _strange()
+    if len(pairs) > MAX_POINTS:
+        raise TransportError(FailureKind.TOO_LARGE, f"more than {MAX_POINTS} points in one series")
+    texts = {str(name): str(value) for name, value in labels.items()}
+    return Labelled(texts, tuple(_sample(pair) for pair in pairs))
+
+
+def _sample(pair: object) -> tuple[float, float]:
+    if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], int | float):
+        raise _strange()
+    try:
+        # Values are text in Prometheus's JSON, because JSON has no NaN.
+        return float(pair[0]), float(str(pair[1]))
+    except ValueError as error:
+        raise _strange() from error
+
+
+def _strange() -> TransportError:
+    return TransportError(FailureKind.NOT_JSON, "the server sent JSON that is not Prometheus's")

@@ -1,0 +1,47 @@
+"""Runs questions to a source side by side and stops waiting when their deadline has passed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+from latencydoctor.sources.transport import Deadline
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+def run_side_by_side(
+    ask: Callable[[Question], Answer], questions: Sequence[Question], deadline: Deadline, late: Answer, workers: int = 6
+) -> list[Answer]:
+    """The answers in the questions' order; `late` for those that had none when the deadline passed.
+
+    `ask` must return failures, not raise them. The threads are daemons: one that hangs in a name lookup, which
+    nothing can interrupt, must not keep the program from ending, as a thread pool would.
+    """
+    answers = dict.fromkeys(range(len(questions)), late)
+    waiting: SimpleQueue[int] = SimpleQueue()
+    for index in answers:
+        waiting.put(index)
+    given_up = threading.Event()
+
+    def work() -> None:
+        while not given_up.is_set():
+            try:
+                index = waiting.get_nowait()
+            except Empty:
+                return
+            answer = ask(questions[index])
+            if not given_up.is_set():
+                answers[index] = answer
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, len(questions)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        # A grace period lets a request that notices the deadline itself hand over its own words.
+        thread.join(deadline.left_s + 0.25)
+    given_up.set()
+    return [answers[index] for index in range(len(questions))]

@@ -1,0 +1,242 @@
+"""HTTP for reading from strangers: one deadline for all, no retries, bounded answers, credentials for one host only.
+
+prometheus-api-client retries for six seconds on a closed port, mounts its own adapter over a session's and reads an
+answer of any size. `GuardedSession` is handed to it and keeps all of this in `send`, where nothing can go around it.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ReadTimeoutError
+from urllib3.response import BaseHTTPResponse
+
+from latencydoctor.evidence.redact import plain
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Largest decompressed answer. 720 points of one series are 30 kB; a list of 500,000 metric names is 20 MB."""
+
+CHUNK_BYTES = 16 * 1024
+"""Read so much at a time: also compressed a thousand to one, a chunk stays below 17 MB once unpacked."""
+
+MAX_REDIRECTS = 3
+SLOWEST_READ_S = 10.0
+
+
+class FailureKind(StrEnum):
+    """How a request can fail, as far as the user must act differently."""
+
+    REFUSED = "connection refused"
+    NO_ROUTE = "cannot be reached"
+    NAME = "host name not found"
+    TLS = "TLS failed"
+    DEADLINE = "deadline passed"
+    TOO_LARGE = "answer too large"
+    BROKEN = "answer broke off"
+    REDIRECT = "redirected"
+    CREDENTIALS = "credentials refused"
+    NOT_FOUND = "not found"
+    STATUS = "error status"
+    NOT_JSON = "not JSON"
+
+
+class TransportError(Exception):
+    """One failed request: its kind, and a detail in plain text without secrets."""
+
+    def __init__(self, kind: FailureKind, detail: str, status: int = 0) -> None:
+        super().__init__(f"{kind}: {detail}" if detail else kind.value)
+        self.kind = kind
+        self.detail = detail
+        self.status = status
+
+
+@dataclass(slots=True)
+class Deadline:
+    """A moment on the monotonic clock that several threads share."""
+
+    ends_s: float = 0.0
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """The deadline that many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(self.ends_s - time.monotonic(), 0.0)
+
+    def check(self) -> None:
+        """Raise `TransportError` once it has passed."""
+        if self.left_s <= 0:
+            raise TransportError(FailureKind.DEADLINE, "the time for all queries was used up")
+
+
+class Authentication(requests.auth.AuthBase):
+    """Adds credentials to requests for one origin; always set, so that ~/.netrc is never consulted."""
+
+    def __init__(self, origin: tuple[str, str, int | None], header: str) -> None:
+        self._origin = origin
+        self._header = header
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._header and origin_of(request.url or "") == self._origin:
+            request.headers["Authorization"] = self._header
+        return request
+
+
+def origin_of(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port: what must stay the same for credentials to be sent."""
+    parts = urlsplit(url)
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or default
+
+
+class GuardedSession(requests.Session):
+    """A session whose every request obeys `deadline`, reads at most `max_bytes` and follows no one to another host."""
+
+    def __init__(
+        self, deadline: Callable[[], Deadline], max_bytes: int = MAX_ANSWER_BYTES, connections: int = 8
+    ) -> None:
+        super().__init__()
+        self._deadline = deadline
+        self._max_bytes = max_bytes
+        self._guarded = HTTPAdapter(pool_maxsize=connections, max_retries=0)
+
+    def get_adapter(self, url: str | bytes) -> requests.adapters.BaseAdapter:
+        """Always our own adapter: prometheus-api-client mounts one that retries."""
+        del url
+        return self._guarded
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """Send within the deadline and return an answer that was read completely; `TransportError` otherwise."""
+        for _ in range(MAX_REDIRECTS + 1):
+            response = self._send_once(request, kwargs)
+            if not response.is_redirect:
+                _refuse_errors(response)
+                return response
+            request = _redirected(request, response)
+        raise TransportError(FailureKind.REDIRECT, f"more than {MAX_REDIRECTS} times in a row")
+
+    def _send_once(self, request: requests.PreparedRequest, settings: dict[str, Any]) -> requests.Response:
+        deadline = self._deadline()
+        deadline.check()
+        guarded = {"timeout": min(deadline.left_s, SLOWEST_READ_S), "allow_redirects": False, "stream": True}
+        try:
+            response = super().send(request, **{**settings, **guarded})
+            # requests reads `raw` again on first use of `content`: hand it what was read under guard.
+            response.raw = io.BytesIO(self._read(response, deadline))
+        except requests.RequestException as error:
+            raise translate(error, deadline) from error
+        except (HTTPError, OSError) as error:
+            raise translate(error, deadline) from error
+        return response
+
+    def _read(self, response: requests.Response, deadline: Deadline) -> bytes:
+        raw = response.raw
+        body = bytearray()
+        try:
+            while True:
+                deadline.check()
+                # read1 returns what has arrived; read would wait for a full chunk from a server that drips bytes.
+                chunk = raw.read1(CHUNK_BYTES, decode_content=True) if isinstance(raw, BaseHTTPResponse) else b""
+                if not chunk:
+                    break
+                body += chunk
+                if len(body) > self._max_bytes:
+                    raise TransportError(FailureKind.TOO_LARGE, f"more than {self._max_bytes // 1024**2} MiB")
+        except TransportError:
+            # The rest of the answer is still on its way; a connection in that state cannot be used again.
+            response.close()
+            raise
+        _refuse_short(response, raw)
+        return bytes(body)
+
+
+def _refuse_short(response: requests.Response, raw: object) -> None:
+    left = getattr(raw, "length_remaining", None)
+    if isinstance(left, int) and left > 0:
+        response.close()
+        raise TransportError(FailureKind.BROKEN, f"{left} bytes are missing")
+
+
+def _redirected(request: requests.PreparedRequest, response: requests.Response) -> requests.PreparedRequest:
+    target = urljoin(request.url or "", response.headers["location"])
+    if origin_of(target) != origin_of(request.url or ""):
+        host = plain(urlsplit(target).hostname or "nowhere", 100)
+        raise TransportError(FailureKind.REDIRECT, f"to another host ({host}); it was not followed")
+    following = request.copy()
+    following.url = target
+    return following
+
+
+def _refuse_errors(response: requests.Response) -> None:
+    status = response.status_code
+    if status == requests.codes.ok:
+        if response.content[:1] not in (b"{", b"["):
+            raise TransportError(FailureKind.NOT_JSON, _looks_like(response), status)
+        return
+    detail = f"HTTP {status}{_reason(response)}"
+    if status in (401, 403, 407):
+        raise TransportError(FailureKind.CREDENTIALS, detail, status)
+    if status in (404, 405, 410):
+        raise TransportError(FailureKind.NOT_FOUND, detail, status)
+    raise TransportError(FailureKind.STATUS, detail, status)
+
+
+def _reason(response: requests.Response) -> str:
+    """The server's own words, where it says them in Prometheus's form."""
+    try:
+        answer = response.json()
+    except requests.JSONDecodeError:
+        return ""
+    message = answer.get("error") if isinstance(answer, dict) else None
+    return f": {plain(message)}" if isinstance(message, str) and message else ""
+
+
+def _looks_like(response: requests.Response) -> str:
+    kind = plain(response.headers.get("content-type", ""), 60) or "an answer without a type"
+    return f"the server sent {kind}" if response.content else "the server sent an empty answer"
+
+
+def translate(error: Exception, deadline: Deadline) -> TransportError:
+    """What a library's exception means for the user."""
+    if isinstance(error, TransportError):
+        return error
+    causes = list(_causes(error))
+    if deadline.left_s <= 0:
+        return TransportError(FailureKind.DEADLINE, "the time for all queries was used up")
+    if any(isinstance(cause, requests.Timeout | ReadTimeoutError | TimeoutError) for cause in causes):
+        return TransportError(FailureKind.DEADLINE, f"no answer within {SLOWEST_READ_S:g} s")
+    if any(isinstance(cause, requests.exceptions.SSLError) for cause in causes):
+        return TransportError(FailureKind.TLS, plain(str(causes[-1])))
+    if any(isinstance(cause, NameResolutionError) for cause in causes):
+        return TransportError(FailureKind.NAME, "")
+    if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
+        return TransportError(FailureKind.REFUSED, "")
+    if any(isinstance(cause, NewConnectionError) for cause in causes):
+        return TransportError(FailureKind.NO_ROUTE, plain(str(causes[-1])))
+    return TransportError(FailureKind.BROKEN, plain(str(causes[-1])))
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An exception and everything it wraps, outermost first; requests keeps the reason in its arguments."""
+    found: list[BaseException] = []
+    waiting: list[BaseException] = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if current in found:
+            continue
+        found.append(current)
+        reason = getattr(current, "reason", None)
+        inner = [current.__cause__, current.__context__, reason, *current.args]
+        waiting += [item for item in inner if isinstance(item, BaseException)]
+    return found
