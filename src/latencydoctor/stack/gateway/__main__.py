@@ -12,8 +12,7 @@ import uvloop
 
 from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.stack import endpoints as addresses
-from latencydoctor.stack.faq import load_answers
-from latencydoctor.stack.gateway.answering import FaqAnswer
+from latencydoctor.stack.gateway.answers import load_answers
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT
 from latencydoctor.stack.gateway.events import time_text
 from latencydoctor.stack.gateway.process import RunningGateway, listen, listen_privately, serve
@@ -35,7 +34,7 @@ def main() -> int:
         layout = locate(arguments.state)
         endpoints = addresses.load(layout.endpoints)
         port = endpoints.ports().gateway if arguments.port is None else arguments.port
-        faq = [FaqAnswer(one.answer_id, one.text) for one in load_answers()]
+        faq = load_answers()
         front = listen(port)
         admin = listen_privately(Path(endpoints.admin_socket))
         uvloop.run(serve(lambda: RunningGateway(layout, endpoints, faq, arguments.max_inflight), front, admin))

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Protocol
 
 from latencydoctor.stack.encoder.tokenize import Tokens
+from latencydoctor.stack.gateway.answers import FaqAnswer
 from latencydoctor.stack.gateway.asked import Asked
 from latencydoctor.stack.gateway.cache import AnswerCache
 from latencydoctor.stack.gateway.effective import Effective, Route
@@ -40,14 +41,6 @@ class Model(Protocol):
     async def infer(self, tokens: Tokens, *, version: str, priority: int, timeout_s: float) -> Outcome:
         """The best answer; InferenceError when there is none."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class FaqAnswer:
-    """One answer of the FAQ; its place in the sequence is the model's answer_index."""
-
-    answer_id: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

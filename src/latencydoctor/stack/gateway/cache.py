@@ -24,6 +24,9 @@ REST_S = 0.5
 MAX_BATCHES = 2
 """Round trips at once: while they last, further lookups gather and go together."""
 
+WRITE_DELAY_S = 0.002
+"""Writes wait this long, so that they cost their own request nothing and travel together."""
+
 MAX_BATCH_KEYS = 256
 MAX_PENDING_WRITES = 1000
 
@@ -106,18 +109,21 @@ class AnswerCache:
         """Stores a value soon, without a wait; what cannot be stored is dropped, for it is only a cache."""
         if self.resting or len(self._writes) >= MAX_PENDING_WRITES:
             return
+        if not self._writes:
+            asyncio.get_running_loop().call_later(WRITE_DELAY_S, self._schedule)
         self._writes.append((key, value, ttl_s))
-        self._schedule()
 
     async def settle(self) -> None:
         """Waits until nothing is under way."""
-        while self._batches or self._scheduled:
+        while self._batches or self._scheduled or self._writes:
+            self._schedule()
             await asyncio.sleep(0)  # A batch that is scheduled starts at the loop's next turn.
             if self._batches:
                 await asyncio.wait(self._batches)
 
     def _schedule(self) -> None:
-        if not self._scheduled and len(self._batches) < MAX_BATCHES:
+        waiting = self._lookups or self._writes
+        if waiting and not self._scheduled and len(self._batches) < MAX_BATCHES:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._start_batch)
 
@@ -131,8 +137,7 @@ class AnswerCache:
 
     def _finish_batch(self, task: asyncio.Task[None]) -> None:
         self._batches.discard(task)
-        if self._lookups or self._writes:
-            self._schedule()
+        self._schedule()
 
     async def _run(
         self, lookups: list[tuple[str, asyncio.Future[bytes | None]]], writes: list[tuple[str, bytes, int]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -22,7 +23,8 @@ from latencydoctor.stack.encoder.tokenize import TextTokenizer
 from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
 from latencydoctor.stack.gateway.admin import admin_app
 from latencydoctor.stack.gateway.admin_cache import AdminCache
-from latencydoctor.stack.gateway.answering import Answerer, FaqAnswer
+from latencydoctor.stack.gateway.answering import Answerer
+from latencydoctor.stack.gateway.answers import FaqAnswer
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
 from latencydoctor.stack.gateway.canary import Canary, load_canary, save_canary
@@ -195,6 +197,9 @@ def listen_privately(path: Path) -> socket.socket:
 async def serve(build: Callable[[], RunningGateway], front: socket.socket, admin: socket.socket) -> None:
     """Serves until SIGTERM or SIGINT, then lets the requests in flight finish."""
     gateway = build()
+    # What was made until now stays: without it in the way, a collection takes a tenth of the time.
+    gc.collect()
+    gc.freeze()
     logging.getLogger("uvicorn").addHandler(LibraryLog(gateway.events))
     logging.getLogger("asyncio").addHandler(LibraryLog(gateway.events))
     grace_s = min(gateway.effective.deadline_s, MAX_GRACE_S)
