@@ -79,6 +79,8 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
     parts += [source.read(selection) for source in sources.facts]
     if sources.logs is not None:
         parts.append(sources.logs.read(rules.logs, whole))
+    else:
+        parts.append(Readings(gaps=(Gap("logs", GapReason.NOT_CONFIGURED, "no log files were named", "--log PATH"),)))
     if failure is not None and not any(part.series or part.facts or part.log_events for part in parts):
         raise failure
     return Collected(

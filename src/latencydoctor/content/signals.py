@@ -12,7 +12,8 @@ from latencydoctor.model.rule import Dialect, SignalExpression, SignalName, Summ
 NAMES_FILE = "_names.yaml"
 STATUSES = ("stable", "experimental", "deprecated")
 
-_PLACEHOLDER = re.compile(r"\{(sel|front|window)\}")
+_PLACEHOLDER = re.compile(r"\{(sel|front|window|twice)\}")
+_FOLD = re.compile(r"(?<=\() | (?=\))")
 _LITERAL_WINDOW = re.compile(r"\[\d")
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
@@ -76,7 +77,7 @@ def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float
 
 def _read_expression(item: Mapping, units: dict[str, str], simulated: bool) -> SignalExpression:
     signal = item.text("signal")
-    expr = " ".join(item.text("expr").split())
+    expr = _FOLD.sub("", " ".join(item.text("expr").split()))
     requires = item.texts("requires")
     if signal and signal not in units:
         item.problem(f"{signal!r} is not in {NAMES_FILE}", "signal", hint="Add the signal there, with its unit.")

@@ -37,7 +37,7 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         baseline_window=grid.window(*judgement.baseline) if judgement.baseline else None,
         incident=judgement.incident,
         measures=tuple(sorted(measures, key=lambda measure: measure.signal)),
-        gaps=_gaps([*collected.gaps, *silent], {measure.signal for measure in measures}, names),
+        gaps=_gaps([*collected.gaps, *silent, *_unoffered(signals)], {measure.signal for measure in measures}, names),
         log_events=collected.log_events,
         dialects=collected.dialects,
         queries=collected.queries,
@@ -60,6 +60,11 @@ def _measures(
         else:
             measures.append(measure)
     return measures, silent
+
+
+def _unoffered(signals: Sequence[SignalName]) -> list[Gap]:
+    """For signals that no source said a word about; what is known of a gap comes before these."""
+    return [Gap(name.id, GapReason.NOT_CONFIGURED, "no source that was read offers it") for name in signals]
 
 
 def _gaps(gaps: Sequence[Gap], known: set[str], names: Mapping[str, SignalName]) -> tuple[Gap, ...]:

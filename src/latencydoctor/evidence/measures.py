@@ -37,8 +37,8 @@ def measure_fact(fact: Fact, window: Window) -> Measure:
 def _summary(values: list[float], summary: Summary) -> float | None:
     if not values:
         return None
-    if summary is Summary.TOTAL:
-        return sum(values)
+    if summary is Summary.LARGEST:
+        return max(values)
     return values[-1] if summary is Summary.LATEST else median(values)
 
 

@@ -23,7 +23,7 @@ FEWEST_WINDOWS = 12
 ASSUMED_SCRAPE_INTERVAL_S = 15.0
 """Used when the samples do not tell; the most common configured interval."""
 
-_PLACEHOLDER = re.compile(r"\{(sel|front|window)\}")
+_PLACEHOLDER = re.compile(r"\{(sel|front|window|twice)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,18 @@ def matchers(selection: Selection, model_label: str) -> str:
 
 def render(expression: SignalExpression, selection: Selection, window_s: float, model_label: str) -> str:
     """The PromQL of an expression for one service and one window length."""
-    parts = {"sel": matchers(selection, model_label), "front": matchers(selection, ""), "window": span(window_s)}
+    parts = {
+        "sel": matchers(selection, model_label),
+        "front": matchers(selection, ""),
+        "window": span(window_s),
+        "twice": span(2 * window_s),
+    }
+    template = expression.expr
+    for name in [name for name, text in parts.items() if not text]:
+        # `up{}` and `up{a="b",}` are valid, but people are to read and paste these.
+        template = template.replace(f"{{{{{name}}}}}", "").replace(f",{{{name}}}}}", "}")
     # One pass: what a hostile model name brings along is not looked at again.
-    return _PLACEHOLDER.sub(lambda match: parts[match[1]], expression.expr)
+    return _PLACEHOLDER.sub(lambda match: parts[match[1]], template)
 
 
 def window_length_s(scrape_interval_s: float | None) -> float:

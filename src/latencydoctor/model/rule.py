@@ -51,7 +51,8 @@ class SignalExpression:
 
     `requires` are metric names that must all be present; `expr` is PromQL with `{sel}` for the label matchers of the
     service with its model, `{front}` for the user's matchers alone (a front end does not carry the server's labels),
-    both without braces and possibly empty, so they stand last, and `{window}` for the rate window. The metrics of
+    both without braces and possibly empty, so they stand last, `{window}` for the rate window and `{twice}` for two of
+    them (to see what happens on the border between windows). The metrics of
     `shared` expressions lie outside the service (an accelerator, a cache server): they are looked for without a
     selector, and the expression itself joins them with what is the service's.
     """
@@ -82,10 +83,10 @@ class Dialect:
 
 
 class Summary(StrEnum):
-    """How the windows of an incident become one value: the typical one, their sum (resets), the last (a setting)."""
+    """How the windows of an incident become one value: the typical one, the largest (resets), the last (a setting)."""
 
     MEDIAN = "median"
-    TOTAL = "total"
+    LARGEST = "largest"
     LATEST = "latest"
 
 

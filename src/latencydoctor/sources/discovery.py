@@ -61,7 +61,7 @@ class Finder:
         fronts = [dialect for dialect in spoken if not dialect.model_label and _is_front(dialect)]
         queries = [_services_query(dialect, present, selector) for dialect in servers]
         queries += [_places_query(dialect, present, selector) for dialect in fronts]
-        queries += [f"{_metric(dialect, present)}{{{selector}}}[{SAMPLES}]" for dialect in (*servers, *fronts)]
+        queries += [f"{_chosen(dialect, present, selector)}[{SAMPLES}]" for dialect in (*servers, *fronts)]
         answers = self._ask(queries, at_s)
         places_from, samples_from = len(servers), len(servers) + len(fronts)
         services, places, samples = (
@@ -83,7 +83,11 @@ class Finder:
     def _names(self, matchers: str, at_s: float) -> frozenset[str]:
         found = self.names(matchers, at_s - LOOK_BACK_S, at_s)
         names = frozenset(name for name in found if isinstance(name, str))
-        self.records.append(QueryRecord("prometheus", f"metric names of {{{matchers}}}", "ok", len(names)))
+        self.records.append(
+            QueryRecord(
+                "prometheus", f"metric names of {{{matchers}}}" if matchers else "metric names", "ok", len(names)
+            )
+        )
         return names
 
     def _ask(self, queries: Sequence[str], at_s: float) -> list[_Answer]:
@@ -108,16 +112,20 @@ def _metric(dialect: Dialect, present: frozenset[str]) -> str:
     return next((name for name in dialect.detect if name in present), "")
 
 
+def _chosen(dialect: Dialect, present: frozenset[str], selector: str) -> str:
+    return _metric(dialect, present) + (f"{{{selector}}}" if selector else "")
+
+
 def _is_front(dialect: Dialect) -> bool:
     return any(item.signal == _FRONT_SIGNAL for item in dialect.signals)
 
 
 def _services_query(dialect: Dialect, present: frozenset[str], selector: str) -> str:
-    return f"count without ({', '.join(REPLICA_LABELS)}) ({_metric(dialect, present)}{{{selector}}})"
+    return f"count without ({', '.join(REPLICA_LABELS)}) ({_chosen(dialect, present, selector)})"
 
 
 def _places_query(dialect: Dialect, present: frozenset[str], selector: str) -> str:
-    return f"count by ({', '.join(PLACE_LABELS)}) ({_metric(dialect, present)}{{{selector}}})"
+    return f"count by ({', '.join(PLACE_LABELS)}) ({_chosen(dialect, present, selector)})"
 
 
 def _sure(answers: Sequence[_Answer]) -> list[tuple[Labelled, ...]]:

@@ -103,7 +103,7 @@ class PrometheusMetrics:
                     params={
                         "start": repr(query.window.start_s),
                         "end": repr(query.window.end_s),
-                        "timeout": f"{max(self._deadline.left_s, 0.001):.3f}s",
+                        "timeout": f"{max(self._deadline.left_s, 0.001):.3f}",
                     },
                 )
             )
