@@ -29,11 +29,11 @@ class Alertmanager:
     templates: Path | None
 
 
-def runnable(found: Binaries, cache: Path, installed: Path = Path(os.fsdecode(FIXED))) -> Alertmanager | None:
+def runnable(found: Binaries, cache: Path) -> Alertmanager | None:
     """The Alertmanager among `found`, made to run from where it is; None when there is none or it cannot be."""
     if found.alertmanager is None:
         return None
-    if (installed / TEMPLATES[0]).is_file():
+    if (Path(os.fsdecode(FIXED)) / TEMPLATES[0]).is_file():
         return Alertmanager(found.alertmanager, None)
     program = found.alertmanager.read_bytes()
     if FIXED not in program:

@@ -175,6 +175,10 @@ supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 
 [supervisorctl]
 serverurl=unix://{endpoints.supervisor_socket}
+
+; supervisord stops groups one after the other, the programs of one group all at once.
+[group:stack]
+programs={",".join(program.name for program in listed)}
 """
     return head + "".join(_section(layout, program, number) for number, program in enumerate(listed))
 

@@ -46,6 +46,7 @@ class Controller:
         self._progress = progress
         self._log = log
         self._stamp: tuple[int, ...] = ()
+        self._waiting = False
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set."""
@@ -69,12 +70,13 @@ class Controller:
             self._apply(settings)
         except TritonUnavailableError as error:
             self._progress.current = replace(self._progress.current, error=str(error))
-            self._log("WARNING", "triton_unavailable", str(error))
+            if not self._waiting:
+                self._log("WARNING", "triton_unavailable", str(error))
+            self._waiting = True
             return False
         except (LatencyDoctorError, OSError) as error:
-            self._stamp = stamp
             self._refuse(str(error))
-            return True
+        self._waiting = False
         self._stamp = stamp
         return True
 

@@ -59,10 +59,11 @@ def in_effect(effective: model_config_pb2.ModelConfig, wanted: model_config_pb2.
 
 def _decided(config: model_config_pb2.ModelConfig) -> tuple[object, ...]:
     batching = config.dynamic_batching
+    # Triton fills an absent preference in with the largest batch.
+    preferred = tuple(batching.preferred_batch_size) or (config.max_batch_size,)
     return (
         config.max_batch_size,
-        config.HasField("dynamic_batching"),
-        tuple(batching.preferred_batch_size),
+        config.HasField("dynamic_batching") and preferred,
         batching.max_queue_delay_microseconds,
         batching.priority_levels,
         batching.default_priority_level,

@@ -15,7 +15,7 @@ sys.path.append(os.environ["LATENCYDOCTOR_PACKAGE_FOLDER"])
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.device import DeviceMemoryError
 from latencydoctor.stack.encoder.onnx_model import Ints
-from latencydoctor.stack.encoder.serving import FaqServing, Metric, Place
+from latencydoctor.stack.encoder.serving import Answers, FaqServing, Metric, Place
 
 
 class TritonPythonModel:
@@ -49,23 +49,23 @@ class TritonPythonModel:
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """One response for each request of a batch."""
-        ids = np.concatenate([_input(request, "input_ids") for request in requests])
+        inputs = [_input(request, "input_ids") for request in requests]
         mask = np.concatenate([_input(request, "attention_mask") for request in requests])
+        ends = np.cumsum([len(ids) for ids in inputs])[:-1]
+
+        def respond(found: Answers) -> list[Any]:
+            answers = np.split(found[0][:, None].astype(np.int32), ends)
+            scores = np.split(found[1][:, None].astype(np.float32), ends)
+            return [
+                pb_utils.InferenceResponse([pb_utils.Tensor("answer_index", answer), pb_utils.Tensor("score", score)])
+                for answer, score in zip(answers, scores, strict=True)
+            ]
+
         try:
-            answers, scores = self._serve(ids, mask)
+            return self._serve(np.concatenate(inputs), mask, respond)
         except DeviceMemoryError as error:
             failed = pb_utils.TritonError(str(error))
             return [pb_utils.InferenceResponse(error=failed) for _ in requests]
-        responses, start = [], 0
-        for request in requests:
-            end = start + len(_input(request, "input_ids"))
-            outputs = [
-                pb_utils.Tensor("answer_index", answers[start:end, None].astype(np.int32)),
-                pb_utils.Tensor("score", scores[start:end, None].astype(np.float32)),
-            ]
-            responses.append(pb_utils.InferenceResponse(outputs))
-            start = end
-        return responses
 
 
 def _input(request: Any, name: str) -> Ints:
