@@ -1,0 +1,169 @@
+"""Reads the GPUs of this machine through NVML; each value that the driver, the card or MIG does not give is a gap.
+
+Only meaningful where the service runs on this machine: a laptop's own GPU says nothing about a server's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pynvml
+
+from latencydoctor.model.evidence import Fact, Gap, GapReason, Proof, QueryRecord, Selection
+from latencydoctor.model.readings import Readings
+
+SOURCE = "nvml"
+GPM_PAUSE_S = 0.12
+"""Two samples must be more than 100 ms apart (NVML's documentation)."""
+
+THERMAL_REASONS = 0x20 | 0x40 | 0x80
+"""Software thermal, hardware thermal, power brake. Not the power cap (0x4): a busy GPU often runs at its cap."""
+
+_Device = Any
+"""NVML's opaque handle."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """One value: how to read it from a device, and how several devices become one."""
+
+    signal: str
+    unit: str
+    call: str
+    read: Callable[[_Device], float]
+    combine: Callable[[Sequence[float]], float]
+
+
+class NvmlGpus:
+    """A `FactSource` over the NVIDIA driver's library."""
+
+    def read(self, selection: Selection) -> Readings:
+        """One fact for each value, over all GPUs of the machine."""
+        del selection
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            return _nothing(f"NVML is not available: {error}")
+        try:
+            devices = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+            if not devices:
+                return _nothing("the driver sees no GPU")
+            return _joined([_fact_of(value, devices) for value in _VALUES])
+        except pynvml.NVMLError as error:
+            return _nothing(f"the GPUs cannot be listed: {error}")
+        finally:
+            pynvml.nvmlShutdown()
+
+
+def _fact_of(value: _Value, devices: Sequence[_Device]) -> Readings:
+    query = f"{value.call} of {len(devices)} GPU{'s' if len(devices) > 1 else ''}"
+    try:
+        number = value.combine([value.read(device) for device in devices])
+    except pynvml.NVMLError as error:
+        gap = Gap(value.signal, _reason(error), f"{value.call}: {error}")
+        return Readings(gaps=(gap,), queries=(QueryRecord(SOURCE, query, gap.reason.value, 0),))
+    fact = Fact(value.signal, value.unit, number, Proof(SOURCE, query))
+    return Readings(facts=(fact,), queries=(QueryRecord(SOURCE, query, "ok", len(devices)),))
+
+
+def _reason(error: pynvml.NVMLError) -> GapReason:
+    unsupported = (
+        pynvml.NVML_ERROR_NOT_SUPPORTED,
+        pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+        pynvml.NVML_ERROR_NO_PERMISSION,
+    )
+    return GapReason.NOT_SUPPORTED if error.value in unsupported else GapReason.BAD_ANSWER
+
+
+def _busy(device: _Device) -> float:
+    return float(pynvml.nvmlDeviceGetUtilizationRates(device).gpu) / 100
+
+
+def _sm_activity(device: _Device) -> float:
+    if not pynvml.nvmlGpmQueryDeviceSupport(device).isSupportedDevice:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    first, second = pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc()
+    try:
+        pynvml.nvmlGpmSampleGet(device, first)
+        time.sleep(GPM_PAUSE_S)
+        pynvml.nvmlGpmSampleGet(device, second)
+        return _gpm(first, second)
+    finally:
+        pynvml.nvmlGpmSampleFree(first)
+        pynvml.nvmlGpmSampleFree(second)
+
+
+def _gpm(first: object, second: object) -> float:
+    asked = pynvml.c_nvmlGpmMetricsGet_t()
+    asked.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+    asked.numMetrics = 1
+    asked.sample1, asked.sample2 = first, second
+    asked.metrics[0].metricId = pynvml.NVML_GPM_METRIC_SM_UTIL
+    answer = pynvml.nvmlGpmMetricsGet(asked).metrics[0]
+    if answer.nvmlReturn != pynvml.NVML_SUCCESS:
+        raise pynvml.NVMLError(answer.nvmlReturn)
+    return float(answer.value) / 100
+
+
+def _memory_used(device: _Device) -> float:
+    return float(pynvml.nvmlDeviceGetMemoryInfo(device).used)
+
+
+def _memory_total(device: _Device) -> float:
+    return float(pynvml.nvmlDeviceGetMemoryInfo(device).total)
+
+
+def _clock_ratio(device: _Device) -> float:
+    highest = pynvml.nvmlDeviceGetMaxClockInfo(device, pynvml.NVML_CLOCK_SM)
+    if not highest:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return float(pynvml.nvmlDeviceGetClockInfo(device, pynvml.NVML_CLOCK_SM)) / float(highest)
+
+
+def _throttled(device: _Device) -> float:
+    return float(bool(pynvml.nvmlDeviceGetCurrentClocksEventReasons(device) & THERMAL_REASONS))
+
+
+def _temperature(device: _Device) -> float:
+    return float(pynvml.nvmlDeviceGetTemperature(device, pynvml.NVML_TEMPERATURE_GPU))
+
+
+def _power(device: _Device) -> float:
+    return float(pynvml.nvmlDeviceGetPowerUsage(device)) / 1000
+
+
+def _power_limit(device: _Device) -> float:
+    return float(pynvml.nvmlDeviceGetEnforcedPowerLimit(device)) / 1000
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+_VALUES = (
+    _Value("accelerator_busy_ratio", "ratio", "nvmlDeviceGetUtilizationRates", _busy, _mean),
+    _Value("sm_activity_ratio", "ratio", "nvmlGpmMetricsGet(SM_UTIL)", _sm_activity, _mean),
+    _Value("accelerator_memory_used_bytes", "bytes", "nvmlDeviceGetMemoryInfo", _memory_used, sum),
+    _Value("accelerator_memory_total_bytes", "bytes", "nvmlDeviceGetMemoryInfo", _memory_total, sum),
+    _Value("accelerator_clock_ratio", "ratio", "nvmlDeviceGetClockInfo(SM)", _clock_ratio, min),
+    _Value("accelerator_throttled_ratio", "ratio", "nvmlDeviceGetCurrentClocksEventReasons", _throttled, max),
+    _Value("nvml_temperature_c", "C", "nvmlDeviceGetTemperature", _temperature, max),
+    _Value("nvml_power_w", "W", "nvmlDeviceGetPowerUsage", _power, sum),
+    _Value("nvml_power_limit_w", "W", "nvmlDeviceGetEnforcedPowerLimit", _power_limit, sum),
+)
+
+
+def _nothing(detail: str) -> Readings:
+    gaps = tuple(Gap(value.signal, GapReason.NOT_SUPPORTED, detail) for value in _VALUES)
+    return Readings(gaps=gaps, queries=(QueryRecord(SOURCE, "nvmlInit", GapReason.NOT_SUPPORTED.value, 0),))
+
+
+def _joined(parts: Sequence[Readings]) -> Readings:
+    return Readings(
+        facts=tuple(fact for part in parts for fact in part.facts),
+        gaps=tuple(gap for part in parts for gap in part.gaps),
+        queries=tuple(query for part in parts for query in part.queries),
+    )
