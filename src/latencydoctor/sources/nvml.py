@@ -37,7 +37,7 @@ class _Value:
     combine: Callable[[Sequence[float]], float]
 
 
-class NvmlGpus:
+class NvmlDevices:
     """A `FactSource` over the NVIDIA driver's library."""
 
     def read(self, selection: Selection) -> Readings:

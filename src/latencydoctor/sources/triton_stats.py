@@ -33,7 +33,7 @@ _STATISTICS_SIGNALS = ("executed_batch_size_p50",)
 
 
 @dataclass(frozen=True, slots=True)
-class TritonStats:
+class TritonStatistics:
     """A `FactSource` over Triton's gRPC address (`host:port`)."""
 
     address: str
@@ -41,7 +41,7 @@ class TritonStats:
 
     def read(self, selection: Selection) -> Readings:
         """Configuration and batch sizes of the selected model, or of the only one loaded; the rest are gaps."""
-        ends_s = time.monotonic() + self.deadline_s
+        ends_s = time.monotonic() + min(self.deadline_s, DEADLINE_S)
         with triton.InferenceServerClient(self.address) as client:
             session = _Session(client, ends_s)
             try:
