@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from latencydoctor.stack.controller.state import Progress, parse_state
 from latencydoctor.stack.encoder.shape import MAX_TOKENS
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.settings import MODEL_NAME
@@ -78,12 +79,29 @@ def probe_triton(base: str) -> str:
     return f"answers {answer.status}: {answer.body}" if answer.status else answer.body
 
 
+def ask_controller(endpoints: Endpoints) -> Progress | None:
+    """Which settings are in effect; None when the controller does not answer."""
+    answer = http_get(endpoints.controller_metrics.removesuffix("/metrics") + "/state")
+    try:
+        return parse_state(answer.body)
+    except ValueError:
+        return None
+
+
+def probe_controller(endpoints: Endpoints) -> str:
+    """Whether some settings are in effect: without, the model in Triton is not known to be the wanted one."""
+    progress = ask_controller(endpoints)
+    if progress is None:
+        return "does not answer"
+    return "" if progress.generation else progress.error or "no settings are in effect yet"
+
+
 def probes(endpoints: Endpoints) -> dict[str, Callable[[], str]]:
     """For each part of the stack a question whose answer is "" when it works, else what is wrong."""
     found: dict[str, Callable[[], str]] = {
         "valkey": lambda: probe_valkey(endpoints.valkey_socket),
         "triton": lambda: probe_triton(endpoints.triton_http),
-        "controller": lambda: _http_ready(endpoints.controller_metrics),
+        "controller": lambda: probe_controller(endpoints),
         "gateway": lambda: _http_ready(f"{endpoints.gateway}/ready"),
         "prometheus": lambda: _http_ready(f"{endpoints.prometheus}/-/ready"),
     }

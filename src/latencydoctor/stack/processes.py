@@ -19,6 +19,8 @@ from latencydoctor.stack.programs import MARKER
 
 SHARED_MEMORY = Path("/dev/shm")
 
+STUB_NAME = "triton_python_backend_stub"
+
 TERM_GRACE_S = 5.0
 KILL_GRACE_S = 5.0
 
@@ -93,18 +95,35 @@ def wait_gone(identity: str, timeout_s: float) -> bool:
     return True
 
 
+def stubs(prefix: str) -> tuple[int, ...]:
+    """The process ids of the model's Python processes whose shared memory starts with `prefix`."""
+    return tuple(process.pid for process in _stubs(prefix))
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that ended and waits for its parent to notice does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _stubs(prefix: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        command = _command(process)
+        if STUB_NAME in command and prefix in command:
+            found.append(process)
+    return found
+
+
 def clear_triton_leftovers(prefix: str) -> None:
     """Ends stubs whose Triton is gone and removes the shared memory whose name starts with `prefix`."""
-    stubs = [process for process in psutil.process_iter() if _is_stub(process, prefix)]
-    for process in stubs:
+    left = _stubs(prefix)
+    for process in left:
         _signal(process, kill=True)
-    psutil.wait_procs(stubs, timeout=KILL_GRACE_S)
+    psutil.wait_procs(left, timeout=KILL_GRACE_S)
     remove_shared_memory(prefix)
-
-
-def _is_stub(process: psutil.Process, prefix: str) -> bool:
-    command = _command(process)
-    return "triton_python_backend_stub" in command and prefix in command
 
 
 def remove_shared_memory(prefix: str) -> tuple[str, ...]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack import processes, supervisor
-from latencydoctor.stack.controller.state import Progress, parse_state
+from latencydoctor.stack.controller.state import Progress
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.logs import clean
-from latencydoctor.stack.probes import http_get, probes
+from latencydoctor.stack.probes import ask_controller, probes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class PartStatus:
     pid: int
     uptime_s: float
     restarts: int
-    """How often it was started again since `up`."""
+    """How often it was started again since `up`; for Triton the model's process counts as well."""
     address: str
     problem: str
     """What the probe said when it is not ready."""
@@ -63,10 +64,11 @@ def status(layout: Layout) -> StackStatus:
     server = supervisor.Supervisor(endpoints.supervisor_socket)
     supervised = server.alive()
     known = {found.name: found for found in server.programs()} if supervised else {}
-    counts = supervisor.restarts(layout.log("supervisord")) if supervised else {}
     orphans = () if supervised else tuple(member.pid for member in processes.members(layout.identity))
     problems = _ask(endpoints) if supervised or orphans else dict.fromkeys(probes(endpoints), "not running")
-    progress = _progress(endpoints) if supervised or orphans else Progress()
+    progress = (ask_controller(endpoints) if supervised or orphans else None) or Progress()
+    counts = Counter(supervisor.restarts(layout.log("supervisord")) if supervised else {})
+    counts["triton"] += progress.model_restarts
     return StackStatus(
         state=layout.state,
         supervised=supervised,
@@ -75,7 +77,7 @@ def status(layout: Layout) -> StackStatus:
         generation=progress.generation,
         settings_error=clean(progress.error),
         parts=tuple(
-            _part(name, problem, known.get(name), counts.get(name, 0), endpoints) for name, problem in problems.items()
+            _part(name, problem, known.get(name), counts[name], endpoints) for name, problem in problems.items()
         ),
         orphans=orphans,
     )
@@ -114,11 +116,3 @@ def addresses_of(endpoints: Endpoints) -> dict[str, str]:
         "prometheus": endpoints.prometheus,
         "alertmanager": endpoints.alertmanager,
     }
-
-
-def _progress(endpoints: Endpoints) -> Progress:
-    answer = http_get(endpoints.controller_metrics.removesuffix("/metrics") + "/state")
-    try:
-        return parse_state(answer.body)
-    except ValueError:
-        return Progress()

@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from latencydoctor.stack import endpoints as stack_endpoints
+from latencydoctor.stack import processes
 from latencydoctor.stack.controller.loop import Controller
 from latencydoctor.stack.controller.page import serve
 from latencydoctor.stack.controller.state import SharedProgress
+from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import Triton
 from latencydoctor.stack.endpoints import LOOPBACK
 from latencydoctor.stack.layout import Layout
@@ -39,9 +41,10 @@ def main() -> None:
     progress = SharedProgress()
     page = serve(LOOPBACK, endpoints.ports().controller_metrics, progress)
     triton = Triton(endpoints.triton_grpc)
+    stubs = StubWatch(lambda: processes.stubs(layout.shm_prefix), processes.alive)
     log("INFO", "controller_started", "watching the settings", path=str(layout.settings))
     try:
-        Controller(layout.settings, layout.models, triton, progress, log).run(stopped)
+        Controller(layout.settings, layout.models, triton, stubs, progress, log).run(stopped)
     finally:
         triton.close()
         page.shutdown()

@@ -11,10 +11,11 @@ from typing import Protocol
 
 from tritonclient.grpc import model_config_pb2
 
-from latencydoctor.errors import LatencyDoctorError
+from latencydoctor.errors import KnownError, LatencyDoctorError
 from latencydoctor.stack import compile as compiler
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.controller.state import SharedProgress
+from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import TritonUnavailableError, in_effect
 from latencydoctor.stack.files import write_atomically
 from latencydoctor.stack.settings import Settings
@@ -39,10 +40,20 @@ class TritonServer(Protocol):
 class Controller:
     """Keeps Triton in line with one settings file."""
 
-    def __init__(self, settings: Path, models: Path, triton: TritonServer, progress: SharedProgress, log: Log) -> None:
+    def __init__(
+        self,
+        settings: Path,
+        models: Path,
+        triton: TritonServer,
+        stubs: StubWatch,
+        progress: SharedProgress,
+        log: Log,
+    ) -> None:
         self._settings = settings
         self._models = models
         self._triton = triton
+        self._stubs = stubs
+        self._in_effect: Settings | None = None
         self._progress = progress
         self._log = log
         self._stamp: tuple[int, ...] = ()
@@ -58,6 +69,7 @@ class Controller:
         """One look at the file; False when Triton did not answer and the step has to be repeated soon."""
         stamp = self._look()
         if stamp == self._stamp:
+            self._revive()
             return True
         try:
             settings = stack_settings.load(self._settings)
@@ -106,8 +118,24 @@ class Controller:
         except LatencyDoctorError:
             write_atomically(path, before)
             raise
+        self._in_effect = settings
         self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
         self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
+
+    def _revive(self) -> None:
+        """Loads the model again when its process died: Triton does not start another by itself."""
+        settings = self._in_effect
+        if settings is None or not self._stubs.lost():
+            return
+        try:
+            self._triton.load(settings.inference.model, compiler.to_json(settings))
+        except KnownError as error:
+            # Triton itself is down and being restarted, or the next look tries again.
+            self._log("WARNING", "model_restart_failed", str(error))
+            return
+        current = self._progress.current
+        self._progress.current = replace(current, model_restarts=current.model_restarts + 1)
+        self._log("ERROR", "model_process_died", "the model's process died and was started again")
 
     def _load(self, model: str, wanted: model_config_pb2.ModelConfig, settings: Settings) -> bool:
         if in_effect(self._triton.effective(model), wanted):

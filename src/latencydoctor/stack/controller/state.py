@@ -10,6 +10,7 @@ METRICS = (
     ("stack_settings_seen_generation", "Generation of the newest settings that could be read", "seen_generation"),
     ("stack_settings_reload_seconds", "Time the last load of the model took", "reload_s"),
     ("stack_settings_reloads_total", "Loads the controller asked Triton for", "reloads"),
+    ("stack_model_restarts_total", "Loads because the model's process had died", "model_restarts"),
 )
 
 
@@ -22,6 +23,7 @@ class Progress:
     error: str = ""
     reload_s: float = 0.0
     reloads: int = 0
+    model_restarts: int = 0
 
 
 class SharedProgress:
@@ -58,6 +60,7 @@ def parse_state(text: str) -> Progress:
             error=str(found["error"]),
             reload_s=float(found["reload_s"]),
             reloads=int(found["reloads"]),
+            model_restarts=int(found["model_restarts"]),
         )
     except (KeyError, TypeError) as error:
         raise ValueError("no state of a controller") from error

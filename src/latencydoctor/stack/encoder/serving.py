@@ -80,7 +80,11 @@ class FaqServing:
             profile = profiles.load(accelerator.removeprefix("sim:"))
             # The model is needed for unknown questions only: a load of new settings need not wait for it.
             later = ThreadPoolExecutor(1).submit(OnnxEncoder, place.model)
-            self._encode = stored.LookupEncoder(self._encodings, lambda ids, mask: later.result()(ids, mask))
+
+            def encode_unknown(ids: Ints, mask: Ints) -> Floats:
+                return later.result()(ids, mask)
+
+            self._encode = stored.LookupEncoder(self._encodings, encode_unknown)
             refuse_if_too_slow(profile, batch_sizes, self._measure_s)
             self._device = SimulatedDevice(profile, place.device_lock)
             self._metrics = _device_metrics(self._device, make_metric)
