@@ -39,7 +39,7 @@ def list_rules(form: FormatOption = Format.TEXT, content: ContentOption = None) 
     """List every log rule, dialect and playbook, one a line."""
     from latencydoctor.report import listing, machine
 
-    entries = _entries(_read(content))
+    entries = _entries(_read(content, compiled=False))
     if form is Format.JSON:
         streams.write(machine.dump(entries))
     else:
@@ -55,7 +55,7 @@ def show(
     """Show one rule: what it matches, what it means, what it is mistaken for, what to do."""
     from latencydoctor.report import listing, machine
 
-    everything = _read(content)
+    everything = _read(content, compiled=False)
     groups = (everything.log_rules, everything.dialects, everything.playbooks)
     found = next((one for group in groups for one in group if one.id == name), None)
     if found is None:
@@ -72,7 +72,7 @@ def check(form: FormatOption = Format.TEXT, content: ContentOption = None) -> No
     from latencydoctor.report import machine
 
     try:
-        everything = _read(content)
+        everything = _read(content, compiled=True)
     except ContentErrors as errors:
         if form is Format.TEXT:
             raise
@@ -91,11 +91,11 @@ def check(form: FormatOption = Format.TEXT, content: ContentOption = None) -> No
         streams.write("in order: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()))
 
 
-def _read(content: Path | None) -> Content:
+def _read(content: Path | None, *, compiled: bool) -> Content:
     from latencydoctor.content.everything import read_everything
     from latencydoctor.content.locate import locate
 
-    return read_everything(locate(content))
+    return read_everything(locate(content), compiled=compiled)
 
 
 def _entries(content: Content) -> list[Entry]:

@@ -27,10 +27,13 @@ class Content:
     playbooks: tuple[Playbook, ...]
 
 
-def read_everything(root: ContentRoot) -> Content:
-    """All content; `ContentErrors` with every problem of every file, each with its file and line."""
+def read_everything(root: ContentRoot, *, compiled: bool = True) -> Content:
+    """All content; `ContentErrors` with every problem of every file, each with its file and line.
+
+    `compiled` also tries the log patterns with their engine, which takes half a second.
+    """
     errors: list[ContentError] = []
-    log_rules = _gather(lambda: load_log_rules(root), errors) or ()
+    log_rules = _gather(lambda: load_log_rules(root, compiled=compiled), errors) or ()
     signals, dialects = _gather(lambda: read_signals(root), errors) or ((), ())
     playbooks = _gather(lambda: load_all(root.path), errors) or ()
     content = Content(log_rules, signals, dialects, playbooks)

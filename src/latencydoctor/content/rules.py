@@ -15,22 +15,25 @@ from latencydoctor.model.rule import LogRule, NumberGate
 STATUSES = ("stable", "test", "experimental")
 
 
-def load_log_rules(root: ContentRoot) -> tuple[LogRule, ...]:
-    """All log rules of a content root, by id; raises `ContentErrors` with every problem and its place."""
+def load_log_rules(root: ContentRoot, *, compiled: bool = False) -> tuple[LogRule, ...]:
+    """All log rules of a content root, by id; raises `ContentErrors` with every problem and its place.
+
+    `compiled` also tries each pattern with the engine, which takes half a second; without it a bad pattern is found,
+    with its rule but not its line, by whoever compiles the rules to use them.
+    """
     problems = Problems()
-    rules = read_log_rules(root, problems)
+    rules = _read(root, problems, compiled)
     problems.raise_any()
     return rules
 
 
-def read_log_rules(root: ContentRoot, problems: Problems) -> tuple[LogRule, ...]:
-    """The same, noting problems for a caller who gathers them over several folders."""
+def _read(root: ContentRoot, problems: Problems, compiled: bool) -> tuple[LogRule, ...]:
     rules: dict[str, LogRule] = {}
     for path in yaml_files(root.rules / "logs"):
         top = load_mapping(path, problems, root.shown(path))
         if top is None:
             continue
-        rule = _rule(top)
+        rule = _rule(top, compiled)
         if rule.id and rule.id != path.stem:
             top.problem(f"id is {rule.id!r} but the file is called {path.stem!r}; they must be the same", "id")
         if rule.id in rules:
@@ -42,15 +45,15 @@ def read_log_rules(root: ContentRoot, problems: Problems) -> tuple[LogRule, ...]
     return tuple(rules[rule_id] for rule_id in sorted(rules))
 
 
-def _rule(top: Mapping) -> LogRule:
+def _rule(top: Mapping, compiled: bool) -> LogRule:
     match = top.mapping("match")
     rule = LogRule(
         id=top.text("id"),
         title=top.text("title"),
         status=top.choice("status", STATUSES),
         level=Severity(top.choice("level", tuple(level.value for level in Severity))),
-        patterns=_patterns(match, "any", required=True) if match else (),
-        unless=_patterns(match, "unless", required=False) if match else (),
+        patterns=_patterns(match, "any", required=True, compiled=compiled) if match else (),
+        unless=_patterns(match, "unless", required=False, compiled=compiled) if match else (),
         numbers=_numbers(match) if match else (),
         gate=_gate(match) if match else None,
         meaning=top.text("meaning"),
@@ -64,13 +67,13 @@ def _rule(top: Mapping) -> LogRule:
     return rule
 
 
-def _patterns(match: Mapping, key: str, *, required: bool) -> tuple[str, ...]:
+def _patterns(match: Mapping, key: str, *, required: bool, compiled: bool) -> tuple[str, ...]:
     patterns = match.texts(key) if required else match.texts(key, ())
     if required and not patterns and key in match:
         match.problem("a rule without patterns matches nothing", key)
     kept = list(patterns)
     # Compiling them together is quick; only when that fails does it matter which one it was.
-    while kept:
+    while compiled and kept:
         try:
             match_lines(kept)
             break

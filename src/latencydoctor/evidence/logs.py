@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from latencydoctor.errors import ContentError
 from latencydoctor.evidence.lines import LineRecord, clean, read_line
 from latencydoctor.evidence.quantities import find_numbers
 from latencydoctor.evidence.redact import redact
-from latencydoctor.evidence.scan import Block, RawLine, Scanner
+from latencydoctor.evidence.scan import Block, PatternError, RawLine, Scanner
 from latencydoctor.model.evidence import LogEvent, Window
 from latencydoctor.model.rule import LogRule, NumberGate
 
@@ -138,10 +139,16 @@ class LogReader:
 def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
     """The scanner that a reader of these rules needs; `engine` is `hyperscan` or `re2`, by default the best there is.
 
-    Raises `PatternError` for a pattern the engine refuses, which `content` finds first with its file and line.
+    Raises `ContentError` with the rule's id for a pattern that the engine refuses.
     """
     wanted, unless = _patterns(rules)
-    return Scanner(wanted, unless, engine)
+    try:
+        return Scanner(wanted, unless, engine)
+    except PatternError as error:
+        pattern = [*wanted, *unless][error.index]
+        culprits = [rule.id for rule in rules if pattern in (*_wanted(rule), *rule.unless)]
+        hint = "`latencydoctor rules check` names the line."
+        raise ContentError(f"log rule {', '.join(culprits)}: {error.message}", hint=hint) from error
 
 
 def _patterns(rules: Sequence[LogRule]) -> tuple[list[str], list[str]]:

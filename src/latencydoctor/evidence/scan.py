@@ -248,7 +248,7 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[Block]:
         cut = data.rfind(b"\n") + 1
         if cut:
             yield Block(data[:cut], number, before)
-            before = data[max(0, cut - LOOK_BACK_BYTES) : cut]
+            before = (before + data[max(0, cut - LOOK_BACK_BYTES) : cut])[-LOOK_BACK_BYTES:]
             number += data.count(b"\n", 0, cut)
         pending = data[cut:]
         if len(pending) > MAX_LINE_BYTES:

@@ -166,8 +166,10 @@ def _expand(given: str, reading: _Reading) -> list[_File]:
             files = [_File(inner, _place(given, inner)) for inner in found]
             missing = "no file matches"
         else:
+            # Refuses here what no file system takes: a NUL, or links in a circle.
+            path.resolve()
             return [_File(path, _place(given, path))]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         files, missing = [], str(error)
     if not files:
         reading.missing(_place(given, path), GapReason.UNREACHABLE, missing)

@@ -1,0 +1,81 @@
+"""`latencydoctor logs`: exit codes, forms, times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from latencydoctor.cli.logs import logs
+from latencydoctor.errors import KnownError, UsageError
+
+APP = typer.Typer()
+APP.command()(logs)
+WAIT = '{"time": "2026-11-30T07:20:26Z", "level": "WARNING", "event": "queue_delay", "message": "m", "queue_ms": 900}\n'
+LATE = (
+    '{"time": "2026-11-30T07:21:26Z", "level": "CRITICAL", "event": "inference_timeout", "message": "m", "count": 3}\n'
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "a.log"
+    path.write_text("fine\n" + WAIT + LATE, encoding="utf-8")
+    return path
+
+
+def run(*arguments: str | Path, stdin: str = "") -> Result:
+    return CliRunner().invoke(APP, [str(one) for one in arguments], input=stdin)
+
+
+def test_worst_first_and_exit_3(log: Path) -> None:
+    result = run(log)
+    assert result.exit_code == 3
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("CRITICAL inference_timeout x3")
+    assert lines[2].startswith("WARNING  queue_delay x1")
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("CRITICAL", 0), ("ERROR", 0), ("warning", 3), ("INFO", 3)])
+def test_fail_on_decides_the_exit_code(fail_on: str, code: int) -> None:
+    assert run("-", "--fail-on", fail_on, stdin=WAIT).exit_code == code
+
+
+def test_exit_zero_and_no_input(tmp_path: Path, log: Path) -> None:
+    assert run(log, "--exit-zero").exit_code == 0
+    result = run(tmp_path / "none.log")
+    assert result.exit_code == 4
+    assert "No such file" in result.stdout
+    assert run("-").exit_code == 4
+    assert run("-", stdin="fine\n").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rules"),
+    [
+        (["--since", "2026-11-30T07:21:00Z"], ["inference_timeout"]),
+        (["--until", "1796023260"], ["queue_delay"]),
+        (["--until", "9999d"], []),
+    ],
+)
+def test_since_and_until(log: Path, arguments: list[str], rules: list[str]) -> None:
+    result = run(log, "--format", "json", *arguments)
+    assert [event["rule"] for event in json.loads(result.stdout)["events"]] == rules
+
+
+def test_output_goes_to_the_file(log: Path, tmp_path: Path) -> None:
+    for form in ("text", "json"):
+        assert run(log, "--format", form, "-o", tmp_path / form).stdout == ""
+        assert "inference_timeout" in (tmp_path / form).read_text(encoding="utf-8")
+
+
+def test_file_that_cannot_be_written(log: Path, tmp_path: Path) -> None:
+    assert isinstance(run(log, "-o", tmp_path / "no" / "file").exception, KnownError)
+
+
+@pytest.mark.parametrize("arguments", [["--since", "soon"], ["--since", "20", "--until", "10"]])
+def test_times_that_cannot_be_meant(log: Path, arguments: list[str]) -> None:
+    assert isinstance(run(log, *arguments).exception, UsageError)

@@ -1,0 +1,119 @@
+"""Events out of lines: counting, times, places, copies; the rules' own cases are under tests/content."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latencydoctor.errors import ContentError
+from latencydoctor.evidence.logs import SHOWN_CHARACTERS, LogReader, scanner_for
+from latencydoctor.evidence.scan import whole_lines
+from latencydoctor.model.evidence import LogEvent, Severity, Window
+from latencydoctor.model.rule import LogRule, NumberGate
+
+REFERENCE_S = 1_796_100_000.0
+MOMENT_S = 1_796_023_226.0
+
+
+def rule(name: str, level: Severity, *patterns: str, gate: NumberGate | None = None) -> LogRule:
+    return LogRule(
+        name, name, "stable", level, patterns, ("excused",), (r"waited (?P<wait_ms>\d{1,9} ms)",), gate, "", (), "", ()
+    )
+
+
+RULES = (
+    rule("slow", Severity.WARNING, "waited", gate=NumberGate("wait_ms", above=500.0)),
+    rule("dead", Severity.CRITICAL, "died"),
+    rule("odd", Severity.ERROR, "odd"),
+)
+SCANNER = scanner_for(RULES)
+
+
+def events(*texts: str, window: Window | None = None) -> tuple[LogEvent, ...]:
+    reader = LogReader(RULES, window, SCANNER)
+    for number, text in enumerate(texts):
+        reader.read(f"{number}.log", whole_lines([text.encode()]), REFERENCE_S)
+    return reader.events()
+
+
+def test_worst_first_then_earliest() -> None:
+    found = events("2026-11-30T07:20:26Z waited 600 ms\nodd\n2026-11-30T07:20:27Z died\n")
+    assert [one.rule for one in found] == ["dead", "odd", "slow"]
+
+
+def test_one_event_a_rule_over_all_files_with_the_earliest_line_and_the_worst_figure() -> None:
+    (found,) = events("2026-11-30T07:20:30Z waited 900 ms\n", "x\n2026-11-30T07:20:26Z waited 600 ms\n")
+    assert (found.count, found.first_s, found.last_s) == (2, MOMENT_S, MOMENT_S + 4)
+    assert (found.place, found.line) == ("1.log:2", "2026-11-30T07:20:26Z waited 600 ms")
+    assert found.numbers == (("wait_ms", 900.0),)
+
+
+def test_read_says_how_many_events_a_file_added() -> None:
+    reader = LogReader(RULES, scanner=SCANNER)
+    assert reader.read("a", whole_lines([b"2026-11-30T07:20:26Z died\nodd\n"]), REFERENCE_S) == 2
+    assert reader.read("b", whole_lines([b"fine\n"]), REFERENCE_S) == 0
+
+
+def test_window_leaves_out_what_is_stamped_outside_and_keeps_what_has_no_time() -> None:
+    text = "2026-11-30T07:20:20Z died\n2026-11-30T07:20:26Z died\n"
+    (found,) = events(text, "died\n", window=Window(MOMENT_S - 1, MOMENT_S))
+    assert found.count == 2
+    assert (found.first_s, found.last_s) == (MOMENT_S, MOMENT_S)
+
+
+def test_line_without_a_stamp_takes_its_records() -> None:
+    (found,) = events("2026-11-30T07:20:26Z ERROR request failed\n  because it died\n")
+    assert found.first_s == MOMENT_S
+    assert found.place == "0.log:2"
+
+
+def test_frames_under_one_record_are_one_event_and_unstamped_programs_count_each_line() -> None:
+    assert events("2026-11-30T07:20:26Z it died\n  died here\n  died there\n")[0].count == 1
+    assert events("died\ndied\n")[0].count == 2
+
+
+def test_ranks_that_report_late_are_a_death_of_their_own() -> None:
+    copies = "2026-11-30T07:20:26Z [rank0]: died\n2026-11-30T07:20:50Z [rank1]: died\n"
+    assert events(copies)[0].count == 1
+    assert events(copies + "2026-11-30T07:21:50Z [rank2]: died\n")[0].count == 2
+    assert events("[rank0]: died of 1\n", "[rank1]: died of 2\n")[0].count == 2
+
+
+def test_excused_lines_and_figures_at_the_limit_do_not_count() -> None:
+    assert events("died but excused\nwaited 500 ms\nwaited long\n") == ()
+
+
+def test_gate_between_two_numbers_and_without_them() -> None:
+    gate = NumberGate("wait_ms", at_least_group="limit_ms", counts_when_absent=True)
+    reader = LogReader([rule("slow", Severity.WARNING, "waited", gate=gate)])
+    reader.read("x", whole_lines([b"2026-11-30T07:20:26Z waited 3 ms\n2026-11-30T07:20:27Z waited\n"]), REFERENCE_S)
+    assert reader.events()[0].count == 2
+
+
+def test_line_is_shown_clean_short_and_without_secrets() -> None:
+    (found,) = events("\x1b[31mdied\x1b[0m [/INST] password=hunter2hunter2 " + "x" * 9000)
+    assert found.line.startswith("died [/INST] password=[redacted] xxx")
+    assert len(found.line) == SHOWN_CHARACTERS
+
+
+def test_pattern_that_cannot_be_compiled_names_its_rule() -> None:
+    with pytest.raises(ContentError, match="log rule broken") as caught:
+        scanner_for([rule("fine", Severity.INFO, "x"), rule("broken", Severity.INFO, "(")])
+    assert "rules check" in caught.value.hint
+
+
+PIECES = (
+    *(b"died", b"waited 900 ms", b"\n", b"\r", b"\x00", b"\xff", b"{", b'"event": "dead"', b"}", b"[rank1]: ", b"|"),
+    *(b"Traceback (most recent call last):", b"2026-11-30T07:20:26Z ", b"E1330 07:20:26.000000 1 a.cc:1] ", b"x" * 200),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=20), max_size=60))
+def test_any_bytes_give_a_pyramid(parts: list[bytes]) -> None:
+    reader = LogReader(RULES, scanner=SCANNER)
+    reader.read("x", whole_lines(parts), REFERENCE_S)
+    for event in reader.events():
+        assert event.count >= 1
+        assert "\n" not in event.line
