@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from latencydoctor.model.readings import Readings
 from latencydoctor.evidence.scan import CHUNK_BYTES
 from latencydoctor.model.evidence import GapReason, Severity, Window
+from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
 from latencydoctor.sources.logfiles import EMPTY, LogFiles
 
