@@ -20,6 +20,9 @@ WINDOWS_BAD = 3
 WINDOWS_RECENT = 10
 """The five judged windows are looked for among so many: what is older says nothing about now."""
 
+WINDOWS_FRESH = 3
+"""One of the last three must be among them, or traffic or scraping has ended and nothing is known of now."""
+
 ENOUGH_REQUESTS = 20
 """With fewer, one unlucky request decides a window's p99 and its error ratio."""
 
@@ -108,7 +111,8 @@ def judge(points: Mapping[str, Points], grid: Grid, slo: Slo) -> Judgement:
     bounds = _Bounds(slo.p99_ms, slo.error_ratio)
     # Without a latency nothing is healthy, but failing requests are an incident of their own.
     blind = case.latency is None and _count_bad(case, judged, bounds) < WINDOWS_BAD
-    if len(judged) < WINDOWS_BAD or blind:
+    fresh = bool(judged) and judged[-1] > case.last - WINDOWS_FRESH
+    if len(judged) < WINDOWS_BAD or blind or not fresh:
         return _calm(case, _cannot_tell(case, judged))
     if _count_bad(case, judged, bounds) < WINDOWS_BAD:
         bounds = _with_baseline(case, slo, _step(case))
@@ -208,6 +212,9 @@ def _cannot_tell(case: _Case, judged: list[int]) -> Incident:
     recent = case.rate.inside(max(case.last - WINDOWS_RECENT + 1, 0), case.last) if case.rate else []
     if recent and max(recent) == 0:
         reason = "there is no traffic"
+    elif judged and judged[-1] <= case.last - WINDOWS_FRESH:
+        silent_s = (case.last - judged[-1]) * case.grid.window_s
+        reason = f"the last {silent_s:g} s say nothing: traffic or scraping has ended"
     elif case.latency is None:
         reason = "no latency is measured here, or it has no recent values"
     else:

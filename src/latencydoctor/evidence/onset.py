@@ -83,29 +83,33 @@ def first_movers(
 ) -> tuple[tuple[str, float], ...]:
     """Signals that left their baseline around the onset, earliest first: (signal, when it was first seen moved).
 
+    Of those that moved in the same window the one that moved furthest, relative to its baseline, comes first.
     The look-back starts a little before the onset, because causes move before the latency does.
     """
-    moved: list[tuple[float, str]] = []
+    moved: list[tuple[int, float, str]] = []
     start = max(first_bad - MOVERS_LOOK_BACK, baseline[0])
     for signal, held in points.items():
-        index = _moved_at(held, start, len(grid.ends_s) - 1, baseline)
-        if index is not None:
-            moved.append((grid.ends_s[index] - grid.window_s, signal))
-    return tuple((signal, time_s) for time_s, signal in sorted(moved)[:MOST_MOVERS])
+        found = _moved_at(held, start, len(grid.ends_s) - 1, baseline)
+        if found is not None:
+            index, factor = found
+            moved.append((index, -factor, signal))
+    return tuple((signal, grid.ends_s[index] - grid.window_s) for index, _, signal in sorted(moved)[:MOST_MOVERS])
 
 
-def _moved_at(held: Points, start: int, last: int, baseline: tuple[int, int]) -> int | None:
+def _moved_at(held: Points, start: int, last: int, baseline: tuple[int, int]) -> tuple[int, float] | None:
+    """The first window of the first sustained move, and how far it went as a share of the baseline."""
     before = held.inside(*baseline)
     level = median(before)
     if level is None or len(before) < FEWEST_BASELINE_WINDOWS:
         return None
     spread = 1.4826 * statistics.median(abs(value - level) for value in before)
     bound = max(MOVED_SPREADS * spread, MOVED_RATIO * abs(level))
-    run = 0
+    run: list[int] = []
     for index in range(start, last + 1):
         if index not in held.at:
             continue
-        run = run + 1 if abs(held.at[index] - level) > bound else 0
-        if run == MOVED_WINDOWS:
-            return index - MOVED_WINDOWS + 1
+        run = [*run, index] if abs(held.at[index] - level) > bound else []
+        if len(run) == MOVED_WINDOWS:
+            # A move away from zero is infinitely far; such signals come first among their window's.
+            return run[0], abs(held.at[index] - level) / abs(level) if level else math.inf
     return None

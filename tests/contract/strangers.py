@@ -1,0 +1,116 @@
+"""HTTP servers that answer as a Prometheus should not: each is a function from a request to raw bytes on the wire."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+Answer = Callable[["Asked"], None]
+
+
+@dataclass(slots=True)
+class Asked:
+    """One request as it arrived, and the connection to answer on."""
+
+    connection: socket.socket
+    head: str
+
+    @property
+    def path(self) -> str:
+        return self.head.split(" ", 2)[1]
+
+    def header(self, name: str) -> str:
+        for line in self.head.splitlines()[1:]:
+            key, _, value = line.partition(":")
+            if key.strip().lower() == name.lower():
+                return value.strip()
+        return ""
+
+    def reply(self, body: bytes, status: str = "200 OK", kind: str = "application/json", **more: str) -> None:
+        """A complete answer; `more` are further headers, `_` for `-`."""
+        extra = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in more.items())
+        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+        self.connection.sendall(head.encode() + body)
+
+
+@dataclass(slots=True)
+class Stranger:
+    """A listening server and what it was asked."""
+
+    url: str
+    asked: list[Asked] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def stranger(answer: Answer) -> Iterator[Stranger]:
+    """Serve `answer` on a loopback port, one thread a connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = Stranger(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+        def talk(connection: socket.socket) -> None:
+            # Whoever asked may give up at any time: that is what the tests are about.
+            with connection, contextlib.suppress(OSError):
+                data = b""
+                while b"\r\n\r\n" not in data and (piece := connection.recv(65536)):
+                    data += piece
+                if data:
+                    asked = Asked(connection, data.decode("latin-1"))
+                    server.asked.append(asked)
+                    answer(asked)
+                    connection.shutdown(socket.SHUT_RDWR)
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            # Closing alone does not wake accept() on Linux.
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join(timeout=5)
+
+
+def prometheus_json(result: object, kind: str = "vector") -> bytes:
+    """A well-formed answer of Prometheus's query API."""
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": result}}).encode()
+
+
+def names_json(*names: str) -> bytes:
+    """A well-formed answer of the label-values API."""
+    return json.dumps({"status": "success", "data": list(names)}).encode()
+
+
+def drip(asked: Asked, every_s: float = 0.05) -> None:
+    """A correct head, then a body that arrives a byte at a time and never ends."""
+    asked.connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n")
+    while True:
+        asked.connection.sendall(b" ")
+        time.sleep(every_s)
+
+
+def drip_head(asked: Asked) -> None:
+    """Not even the head ends."""
+    asked.connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        asked.connection.sendall(b"a")
+        time.sleep(0.05)
+
+
+def endless(asked: Asked) -> None:
+    """A chunked body without an end, as fast as the connection takes it."""
+    asked.connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+    chunk = b"10000\r\n" + b"[" * 0x10000 + b"\r\n"
+    while True:
+        asked.connection.sendall(chunk)
