@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from enum import StrEnum
@@ -35,9 +34,6 @@ class Level(StrEnum):
     INFO = "INFO"
 
 
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 def logs(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders or globs; - is stdin.")],
     since: Annotated[str, typer.Option("--since", help="From this time on: RFC 3339, epoch, or 30m ago.")] = "",
@@ -59,17 +55,17 @@ def logs(
       latencydoctor logs /var/log/triton/ --since 30m
       kubectl logs deploy/triton | latencydoctor logs -
     """
+    from latencydoctor.cli import wiring
     from latencydoctor.content.locate import locate
     from latencydoctor.content.rules import load_log_rules
     from latencydoctor.model.evidence import Window
-    from latencydoctor.sources.logfiles import LogFiles
 
     now_s = time.time()
-    start_s, end_s = _moment(since, now_s, float("-inf")), _moment(until, now_s, float("inf"))
+    start_s, end_s = _moment(since, "--since", now_s, float("-inf")), _moment(until, "--until", now_s, float("inf"))
     if start_s >= end_s:
         raise UsageError("--since is not before --until", hint="Exchange them, or leave one out.")
     rules = load_log_rules(locate(content))
-    readings = LogFiles(paths, time.time, sys.stdin.buffer).read(rules, Window(start_s, end_s))
+    readings = wiring.log_source(paths, sys.stdin.buffer).read(rules, Window(start_s, end_s))
     _emit(readings, form, output, verbose)
     raise typer.Exit(ExitCode.OK if exit_zero else exit_code(readings, fail_on.value))
 
@@ -104,18 +100,10 @@ def _emit(readings: Readings, form: Format, output: Path | None, verbose: bool) 
         ) from error
 
 
-def _moment(text: str, now_s: float, default: float) -> float:
-    """A time as seconds since the epoch: RFC 3339, an epoch, or an age such as 30m."""
-    from latencydoctor.evidence.clock import parse_rfc3339
+def _moment(text: str, option: str, now_s: float, default: float) -> float:
+    """A time as seconds since the epoch: RFC 3339, an epoch, or how long ago, as 30m."""
+    from latencydoctor.cli.times import length_s, moment_s
 
     if not text:
         return default
-    age = re.fullmatch(r"(\d{1,9})([smhd])", text)
-    if age is not None:
-        return now_s - int(age[1]) * _UNITS_S[age[2]]
-    if re.fullmatch(r"\d{1,12}(?:\.\d{1,9})?", text):
-        return float(text)
-    moment = parse_rfc3339(text)
-    if moment is None:
-        raise UsageError(f"{text!r} is no time", hint="Write 2026-11-30T07:20:00Z, seconds since 1970, or 30m.")
-    return moment
+    return now_s - length_s(text, option) if text[-1] in "smhd" else moment_s(text, option)

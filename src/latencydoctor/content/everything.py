@@ -27,7 +27,7 @@ class Content:
     playbooks: tuple[Playbook, ...]
 
 
-def read_everything(root: ContentRoot, *, compiled: bool = True) -> Content:
+def read_everything(root: ContentRoot, *, compiled: bool = False) -> Content:
     """All content; `ContentErrors` with every problem of every file, each with its file and line.
 
     `compiled` also tries the log patterns with their engine, which takes half a second.
