@@ -1,0 +1,36 @@
+"""Asking a person, and reading what they hand in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from latencydoctor.cli import streams
+from latencydoctor.errors import KnownError, Refused
+
+_MAX_PLAN_BYTES = 4 * 1024 * 1024
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Return when approved; `Refused` on a no, or when nobody can be asked and `--yes` was not given."""
+    if yes:
+        return
+    if not streams.interactive():
+        raise Refused("not approved: there is no terminal to ask on", hint="Give --yes to approve beforehand.")
+    if not typer.confirm(question, default=False, err=True):
+        raise Refused("not approved", hint="Nothing was changed.")
+
+
+def reader(path: Path) -> str:
+    """A plan file's text; `KnownError` for one that cannot be read or cannot be a plan."""
+    try:
+        if path.stat().st_size > _MAX_PLAN_BYTES:
+            raise KnownError(f"{path} is too large to be a plan", hint="Name the file that `plan -o` wrote.")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise KnownError(f"{path} is no text", hint="Name the file that `plan -o` wrote.") from error
+    except OSError as error:
+        raise KnownError(
+            f"cannot read {path}: {error.strerror or error}", hint="Write a plan with `latencydoctor plan FIX -o FILE`."
+        ) from error

@@ -1,0 +1,46 @@
+"""`latencydoctor config`: what is configured, and whether each source answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from latencydoctor.cli import streams
+from latencydoctor.cli.diagnose import ConfigOption, Format
+from latencydoctor.cli.exit_codes import ExitCode
+
+app = typer.Typer(name="config", help="Show the configuration in effect and probe its sources.", no_args_is_help=True)
+
+
+@app.callback()
+def root() -> None:
+    """Show the configuration in effect and probe its sources."""
+
+
+@app.command()
+def check(
+    config: ConfigOption = None,
+    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to probe.")] = "",
+    triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
+    form: Annotated[Format, typer.Option("--format", help="Form of the answer: text or json.")] = Format.TEXT,
+) -> None:
+    """Ask every configured source a small question and say what it answered.
+
+    Exits 0 when all answer, 1 when one is configured wrongly, 4 when none can be reached.
+    """
+    from latencydoctor.cli import probing
+    from latencydoctor.report import machine, probes
+
+    probed = probing.probe(config, prometheus, triton)
+    if form is Format.JSON:
+        streams.write(machine.dump(probed))
+    else:
+        probes.show(probed, streams.stdout())
+    raise typer.Exit(_code(tuple(one.state for one in probed.sources)))
+
+
+def _code(states: tuple[str, ...]) -> ExitCode:
+    if "wrong" in states:
+        return ExitCode.FAILED
+    return ExitCode.OK if "ok" in states else ExitCode.CANNOT_TELL

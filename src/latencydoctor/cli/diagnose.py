@@ -1,0 +1,92 @@
+"""`latencydoctor diagnose`: what is wrong, since when, and how it is known."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from latencydoctor.cli import streams
+from latencydoctor.cli.exit_codes import ExitCode
+
+
+class Format(StrEnum):
+    """Forms of a report."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="Configuration file. [default: $LATENCYDOCTOR_CONFIG, ./latencydoctor.yaml, XDG]"),
+]
+ContentOption = Annotated[
+    Path | None, typer.Option("--content", help="Folder holding rules/ and playbooks/ instead of the built-in ones.")
+]
+
+
+def diagnose(
+    config: ConfigOption = None,
+    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to read from.")] = "",
+    triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
+    log: Annotated[
+        list[Path] | None, typer.Option("--log", metavar="PATH", help="Log file, folder or glob; repeatable.")
+    ] = None,
+    selector: Annotated[
+        str, typer.Option("--selector", help="""Label matchers that pick the service, as 'namespace="prod"'.""")
+    ] = "",
+    model: Annotated[str, typer.Option("--model", help="The model to diagnose when there are several.")] = "",
+    at: Annotated[str, typer.Option("--at", help="Diagnose as of this time (RFC 3339 or epoch). [default: now]")] = "",
+    since: Annotated[str, typer.Option("--since", help="How far back to look, as 30m or 2h.")] = "30m",
+    deadline: Annotated[str, typer.Option("--deadline", help="Answer within this time with what is there.")] = "20s",
+    playbook: Annotated[str, typer.Option("--playbook", help="Decision tree to walk.")] = "latency-spike",
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", help="Replay what --save stored instead of reading live sources.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="Store all that was collected, redacted.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the report to a file.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every finding, gap and query.")] = False,
+    exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 also when an incident was found.")] = False,
+    content: ContentOption = None,
+) -> None:
+    """Find the cause of an incident from Prometheus, Triton, NVML and logs, with its proof.
+
+    Exits 0 when healthy, 3 when there is an incident (also without a known cause), 4 when it cannot be told.
+
+    Examples:
+      latencydoctor diagnose --prometheus http://localhost:9090
+      latencydoctor diagnose --save incident.json.gz      (then anywhere: diagnose --bundle incident.json.gz)
+    """
+    from latencydoctor.cli import output as out
+    from latencydoctor.cli import wiring
+
+    request = wiring.DiagnoseRequest(
+        config=config,
+        prometheus=prometheus,
+        triton=triton,
+        logs=tuple(str(path) for path in log or ()),
+        selector=selector,
+        model=model,
+        at=at,
+        since=since,
+        deadline=deadline,
+        playbook=playbook,
+        bundle=bundle,
+        content=content,
+    )
+    found = wiring.diagnose(request)
+    if save is not None:
+        wiring.save_bundle(save, found.collected)
+        streams.stderr().print(f"saved what was collected to {save}", soft_wrap=True)
+    out.diagnosis(found.diagnosis, form.value, output, verbose=verbose)
+    raise typer.Exit(ExitCode.OK if exit_zero else exit_code(found.diagnosis.incident.state.value))
+
+
+def exit_code(state: str) -> ExitCode:
+    """The exit code of an incident's state."""
+    return {"healthy": ExitCode.OK, "incident": ExitCode.FOUND}.get(state, ExitCode.CANNOT_TELL)

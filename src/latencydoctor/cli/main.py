@@ -1,0 +1,101 @@
+"""The command line's root: mounts the commands, installs the one error boundary, turns outcomes into exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+import typer
+
+from latencydoctor import __version__
+from latencydoctor.cli import configuration, diagnose, drill, exit_codes, logs, rules, stack, streams, treat
+from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.errors import LatencyDoctorError
+
+app = typer.Typer(
+    name="latencydoctor",
+    help="Find why inference latency rose on a GPU serving stack, prove it, fix it as a transaction, verify it.",
+    epilog="Start with: latencydoctor diagnose   |   rehearse without a GPU: latencydoctor drill flash-crowd",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(diagnose.diagnose)
+app.command()(treat.plan)
+app.command()(treat.apply)
+app.command()(treat.rollback)
+app.add_typer(treat.runs_app, name="runs")
+app.command()(logs.logs)
+app.add_typer(rules.app, name="rules")
+app.add_typer(configuration.app, name="config")
+app.add_typer(stack.app, name="stack")
+app.add_typer(drill.app, name="drill")
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; like KeyboardInterrupt it unwinds the stack so that journals are closed and children ended."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        streams.write(f"latencydoctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_show_version, is_eager=True),
+) -> None:
+    """Options that stand before the command."""
+
+
+def main() -> None:
+    """Run the command line and exit; the only place that catches everything."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app()
+    except LatencyDoctorError as error:
+        _complain(error)
+        code = exit_codes.of(error)
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    except Terminated:
+        code = ExitCode.TERMINATED
+    except BrokenPipeError:
+        code = _reader_left()
+    except Exception as error:  # noqa: BLE001 - the one boundary: a bug ends in a short message and a file
+        code = _unexpected(error)
+    sys.exit(code)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _complain(error: LatencyDoctorError) -> None:
+    from latencydoctor.report.foreign import clean
+
+    console = streams.stderr()
+    for line in str(error).splitlines():
+        console.print(clean(f"error: {line}", limit=1000), style="bold red", soft_wrap=True)
+    if error.hint:
+        console.print(clean(f"hint: {error.hint}", limit=1000), soft_wrap=True)
+
+
+def _reader_left() -> ExitCode:
+    """`latencydoctor ... | head` is no failure; stdout is closed here so that Python's exit does not complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.OK
+
+
+def _unexpected(error: Exception) -> ExitCode:
+    from latencydoctor.cli import crash
+
+    path = crash.write(error)
+    console = streams.stderr()
+    console.print(f"error: unexpected {type(error).__name__}; this is a bug in latencydoctor", style="bold red")
+    console.print(f"hint: details are in {path}; nothing of them was sent anywhere", soft_wrap=True)
+    return ExitCode.UNEXPECTED

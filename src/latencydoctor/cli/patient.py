@@ -1,0 +1,97 @@
+"""The drill's patient: a bundled stack in a state folder of its own, brought up as a scenario says."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+from latencydoctor.app.drill_ports import Place
+from latencydoctor.app.ports import Observer, Progress
+from latencydoctor.errors import KnownError
+from latencydoctor.model.drill import Scenario
+from latencydoctor.stack import host, lifecycle
+from latencydoctor.stack import settings as stack_settings
+from latencydoctor.stack.encoder.corpus import faq_corpus
+from latencydoctor.stack.endpoints import Endpoints
+from latencydoctor.stack.layout import Layout, locate
+from latencydoctor.stack.prepare import UpOptions
+
+_ANSWER_WITHIN_S = 5.0
+_MAX_BYTES = 1_000_000
+_BATCHING = "inference.batching."
+
+
+class BundledPatient:
+    """Implements `app.drill_ports.Patient` with the bundled stack."""
+
+    def __init__(self, state: Path) -> None:
+        self._layout: Layout = locate(state)
+        self._endpoints: Endpoints | None = None
+
+    @property
+    def configuration(self) -> Path:
+        """The doctor's configuration for this stack, there once it is up."""
+        return self._layout.doctor_config
+
+    def up(self, scenario: Scenario, observer: Observer) -> Place:
+        """Write the scenario's settings, start the stack, and wait until it answers."""
+        host.refuse_unsupported(host.this_host())
+        settings = scenario_settings(scenario)
+        stack_settings.validate(settings, scenario.fault)
+        self._layout.create()
+        stack_settings.save(self._layout.settings, settings)
+        self._endpoints = lifecycle.up(self._layout, UpOptions(), lambda part, line: observer(_told(part, line)))
+        questions = tuple(faq_corpus().index)
+        return Place(self._endpoints.gateway, settings.accelerator, questions, settings.inference.deadline_ms)
+
+    def firing(self) -> tuple[str, ...]:
+        """Alerts of severity `page` that Prometheus says fire now."""
+        data = _get(self._running().prometheus + "/api/v1/alerts")["data"]["alerts"]
+        return tuple(
+            alert["labels"]["alertname"]
+            for alert in data
+            if alert["state"] == "firing" and alert["labels"].get("severity") == "page"
+        )
+
+    def overruns(self) -> float:
+        """Executions since the start that took longer than the time they simulate; 0 on a real accelerator."""
+        query = "/api/v1/query?query=sum(sim_accelerator_overruns_total)"
+        result = _get(self._running().prometheus + query)["data"]["result"]
+        return float(result[0]["value"][1]) if result else 0.0
+
+    def down(self) -> None:
+        """End every part; the state folder stays."""
+        lifecycle.down(self._layout)
+
+    def _running(self) -> Endpoints:
+        if self._endpoints is None:
+            raise KnownError("the drill's stack is not up", hint="Run `latencydoctor stack status` to see why.")
+        return self._endpoints
+
+
+def scenario_settings(scenario: Scenario) -> stack_settings.Settings:
+    """The stack's defaults with what the scenario changes."""
+    settings = stack_settings.Settings(accelerator=scenario.accelerator)
+    changes = {key.removeprefix(_BATCHING): int(value) for key, value in scenario.settings}
+    batching = replace(settings.inference.batching, **changes)  # type: ignore[arg-type]  # all three are whole numbers
+    return replace(settings, inference=replace(settings.inference, batching=batching))
+
+
+def _told(part: str, line: str) -> Progress:
+    return Progress("up", f"{part} {line}")
+
+
+def _get(url: str) -> dict:  # type: ignore[type-arg]  # Prometheus' own JSON, taken apart on the spot
+    try:
+        with urllib.request.urlopen(url, timeout=_ANSWER_WITHIN_S) as answer:
+            document = json.loads(answer.read(_MAX_BYTES))
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        raise KnownError(
+            f"the drill's Prometheus does not answer: {error}", hint="See `latencydoctor stack logs prometheus`."
+        ) from error
+    if not isinstance(document, dict) or document.get("status") != "success":
+        raise KnownError(f"the drill's Prometheus refuses {url}", hint="See `latencydoctor stack logs prometheus`.")
+    return document

@@ -1,0 +1,66 @@
+"""Probes every configured source with a small question, for `config check`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from latencydoctor.cli import wiring
+from latencydoctor.content.everything import Content
+from latencydoctor.errors import CannotTell, LatencyDoctorError
+from latencydoctor.model.configuration import Configuration, Probed, ProbedSource
+from latencydoctor.model.evidence import Selection, Window
+from latencydoctor.model.readings import Readings
+
+_DEADLINE_S = 5.0
+
+
+def probe(config: Path | None, prometheus: str, triton: str) -> Probed:
+    """Ask all sources; what goes wrong becomes a line, not an error."""
+    request = wiring.DiagnoseRequest(config=config, prometheus=prometheus, triton=triton)
+    configuration = wiring.load_configuration(request)
+    return Probed(configuration.path, tuple(_probes(configuration)))
+
+
+def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
+    content = wiring.load_content(None)
+    selection = Selection(configuration.model, configuration.selector)
+    if configuration.prometheus is not None:
+        yield _prometheus(configuration, content, selection)
+    for name, address, source in wiring.named_fact_sources(configuration, _DEADLINE_S):
+        yield _facts(name, address, source.read(selection))
+    if configuration.logs:
+        sources = wiring.build_sources(configuration, _DEADLINE_S, live=False)
+        now_s = time.time()
+        assert sources.logs is not None, "log files are configured"
+        # A window of no length: the files are opened and read, and no event of theirs is of interest.
+        readings = sources.logs.read(content.log_rules, Window(now_s, now_s))
+        yield _facts("logs", ", ".join(configuration.logs), readings)
+
+
+def _prometheus(configuration: Configuration, content: Content, selection: Selection) -> ProbedSource:
+    assert configuration.prometheus is not None, "the caller has checked"
+    address = configuration.prometheus.url
+    try:
+        sources = wiring.build_sources(configuration, _DEADLINE_S, live=False)
+        assert sources.metrics is not None, "a Prometheus is configured"
+        found = sources.metrics.discover(content.dialects, selection, time.time())
+    except CannotTell as error:
+        return ProbedSource("prometheus", address, "unreachable", error.message, error.hint)
+    except LatencyDoctorError as error:
+        return ProbedSource("prometheus", address, "wrong", error.message, error.hint)
+    services = ", ".join(f"{one.model} {{{one.selector}}}" for one in found.candidates) or "none"
+    every = f", scraped every {found.scrape_interval_s:g} s" if found.scrape_interval_s else ""
+    return ProbedSource(
+        "prometheus", address, "ok", f"{len(found.names)} known metric names{every}; services: {services}"
+    )
+
+
+def _facts(name: str, address: str, readings: Readings) -> ProbedSource:
+    told = len(readings.facts) + len(readings.log_events)
+    usable = bool(readings.facts) or not readings.gaps
+    if usable:
+        return ProbedSource(name, address, "ok", f"{told} facts" if readings.facts else "readable")
+    gap = readings.gaps[0]
+    return ProbedSource(name, address, "unreachable", f"{gap.reason.value}: {gap.detail}", gap.needs)

@@ -1,0 +1,71 @@
+"""Puts a drill on its stage: the patient, the load, and the doctor as its user would run it."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from latencydoctor.app import drill, scenarios, treat
+from latencydoctor.app.drill_ports import Treated
+from latencydoctor.app.ports import Observer
+from latencydoctor.cli import output, wiring
+from latencydoctor.cli.patient import BundledPatient
+from latencydoctor.errors import KnownError
+from latencydoctor.load.runner import LocustRunner
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.drill import Drilled
+from latencydoctor.model.incident import IncidentRecord
+from latencydoctor.model.remedy import NothingToDo, Plan
+from latencydoctor.report import machine, markdown
+
+
+def flash_crowd(fault: str, state: Path | None, observer: Observer, *, prove_rollback: bool) -> Drilled:
+    """Run one variant. Without `state` everything lies in a temporary folder that is removed at the end."""
+    scenario = scenarios.find(fault)
+    with ExitStack() as stack:
+        folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ld-drill-")))
+        patient = BundledPatient(folder)
+        edges = drill.Edges(
+            patient=patient,
+            doctor=_Doctor(patient.configuration),
+            loads=LocustRunner(folder / "load"),
+            clock=wiring.SystemClock(),
+            observer=observer,
+        )
+        return drill.run(scenario, edges, prove_rollback=prove_rollback)
+
+
+def write_report(record: IncidentRecord, path: Path) -> None:
+    """The incident report: JSON for a name that ends in .json, else Markdown."""
+    text = machine.dump(record) if path.suffix == ".json" else markdown.incident(record)
+    output.document(text, path)
+
+
+class _Doctor:
+    """Implements `app.drill_ports.Doctor` by the code behind the commands, from the configuration file alone."""
+
+    def __init__(self, configuration: Path) -> None:
+        self._request = wiring.DiagnoseRequest(config=configuration)
+
+    def diagnose(self) -> Diagnosis:
+        return wiring.diagnose(self._request).diagnosis
+
+    def plan(self, fix: str) -> Plan | NothingToDo:
+        treatment = wiring.treatment(self._request, None, wiring.silent)
+        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
+
+    def apply(self, plan: Plan, observer: Observer) -> Treated:
+        outcome = treat.apply(plan, wiring.treatment(self._request, None, observer).tools)
+        outcome.raise_error()
+        if outcome.verification is None or outcome.in_effect_s is None:
+            raise KnownError(f"the change was not verified: {outcome.reason}", hint=f"See {outcome.journal}.")
+        return Treated(outcome.run_id, outcome.journal, outcome.in_effect_s, outcome.verification)
+
+    def roll_back(self, run_id: str, observer: Observer) -> str:
+        outcome = treat.rollback(wiring.treatment(self._request, None, observer).tools, run_id, force=True)
+        if isinstance(outcome, NothingToDo):
+            raise KnownError(f"there was nothing to roll back: {outcome.reason}")
+        if outcome.error is not None and not outcome.digest:
+            outcome.raise_error()
+        return outcome.digest

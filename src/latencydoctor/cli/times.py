@@ -1,0 +1,36 @@
+"""Times and lengths of time as people type them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from latencydoctor.errors import UsageError
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+def length_s(text: str, option: str) -> float:
+    """Seconds in `90s`, `30m`, `1h30m`; `UsageError` naming the option otherwise."""
+    parts = _LENGTH.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise UsageError(f"{option} is {text!r}, not a length of time", hint="Write it as 90s, 30m or 1h30m.")
+    total_s = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+    if total_s <= 0:
+        raise UsageError(f"{option} must be longer than nothing", hint="Write it as 90s, 30m or 1h30m.")
+    return total_s
+
+
+def moment_s(text: str, option: str) -> float:
+    """Seconds since the epoch of an RFC 3339 time (UTC when it has no zone) or of a number that already is that."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        hint = "Write it as 2026-11-30T07:20:24Z or as seconds since 1970."
+        raise UsageError(f"{option} is {text!r}, not a time", hint=hint) from None
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

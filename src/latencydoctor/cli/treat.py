@@ -1,0 +1,249 @@
+"""`latencydoctor plan | apply | rollback | runs`: a change as a transaction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from latencydoctor.cli import streams
+from latencydoctor.cli.diagnose import ConfigOption, ContentOption, Format
+from latencydoctor.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from latencydoctor.app.ports import Progress
+    from latencydoctor.app.treat import Outcome
+    from latencydoctor.cli.wiring import DiagnoseRequest
+
+runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recover what was interrupted.")
+
+TargetOption = Annotated[
+    Path | None,
+    typer.Option("--target", metavar="DIR", help="State folder of the stack to change. [default: the configuration's]"),
+]
+PrometheusOption = Annotated[
+    str, typer.Option("--prometheus", metavar="URL", help="Prometheus to plan from and verify on.")
+]
+SelectorOption = Annotated[str, typer.Option("--selector", help="Label matchers that pick the service.")]
+ModelOption = Annotated[str, typer.Option("--model", help="The model, when there are several.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; required without a terminal.")]
+
+
+def _request(
+    config: Path | None, content: Path | None, prometheus: str = "", selector: str = "", model: str = ""
+) -> DiagnoseRequest:
+    from latencydoctor.cli.wiring import DiagnoseRequest
+
+    return DiagnoseRequest(config=config, content=content, prometheus=prometheus, selector=selector, model=model)
+
+
+def plan(
+    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
+    config: ConfigOption = None,
+    target: TargetOption = None,
+    prometheus: PrometheusOption = "",
+    selector: SelectorOption = "",
+    model: ModelOption = "",
+    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit 3 when there is something to change.")
+    ] = False,
+    content: ContentOption = None,
+) -> None:
+    """Show what a fix would change and what it is expected to do. Changes nothing.
+
+    Reads the settings in effect and, where a Prometheus is configured, today's figures; prints the diff of the settings
+    and of the compiled server configuration. With nothing to change it says so and exits 0.
+
+    Example:
+      latencydoctor plan batch-floor -o plan.json && latencydoctor apply plan.json
+    """
+    from latencydoctor.app.treat import make_plan
+    from latencydoctor.cli import output as out
+    from latencydoctor.cli import wiring
+    from latencydoctor.model.remedy import NothingToDo
+    from latencydoctor.remedy import catalog
+    from latencydoctor.remedy.plan_file import plan_to_json
+    from latencydoctor.report import change, machine
+
+    catalog.find(fix)
+    treatment = wiring.treatment(_request(config, content, prometheus, selector, model), target, wiring.silent)
+    planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
+    if isinstance(planned, NothingToDo):
+        if form is Format.JSON:
+            streams.write(machine.dump({"nothing_to_do": planned}))
+        else:
+            change.show_nothing(planned, streams.stdout())
+        raise typer.Exit(ExitCode.OK)
+    if output is not None:
+        out.document(plan_to_json(planned), output)
+    if form is Format.JSON:
+        streams.write(plan_to_json(planned))
+    else:
+        change.show_plan(planned, streams.stdout())
+    if output is not None:
+        streams.stderr().print(f"plan written to {output}; next: latencydoctor apply {output}", soft_wrap=True)
+    raise typer.Exit(ExitCode.FOUND if detailed_exitcode else ExitCode.OK)
+
+
+def apply(
+    plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="The file that `plan -o` wrote.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show the plan, then stop.")] = False,
+    yes: YesOption = False,
+    config: ConfigOption = None,
+    target: TargetOption = None,
+    prometheus: PrometheusOption = "",
+    selector: SelectorOption = "",
+    model: ModelOption = "",
+    content: ContentOption = None,
+) -> None:
+    """Apply a plan as a transaction: journalled, read back, verified on fresh metrics, rolled back if it does not hold.
+
+    Exits 0 when the change is in place and verified, 4 when it is held for a human, 5 when it was refused (edited or
+    stale plan, locked, not approved), 6 when it was rolled back, 7 when the rollback failed.
+    """
+    from latencydoctor.app import treat
+    from latencydoctor.cli import wiring
+    from latencydoctor.cli.approval import ask, reader
+    from latencydoctor.cli.interrupts import Interrupts
+    from latencydoctor.remedy.plan_file import plan_from_json
+    from latencydoctor.report import change
+
+    chosen = plan_from_json(reader(plan_file))
+    interrupts = Interrupts()
+    request = _request(config, content, prometheus, selector, model)
+    treatment = wiring.treatment(request, target, _tell, interrupts.asked)
+    treat.preview(chosen, treatment.tools)
+    change.show_plan(chosen, streams.stdout())
+    if dry_run:
+        streams.stderr().print("dry run: nothing was changed")
+        raise typer.Exit(ExitCode.OK)
+    ask("Apply this plan?", yes=yes)
+    with interrupts:
+        outcome = treat.apply(chosen, treatment.tools)
+    _report(outcome, interrupts.code)
+
+
+def rollback(
+    run_id: Annotated[str, typer.Argument(metavar="[RUN]", help="Which run. [default: the newest in place]")] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Also when the state before was measured worse than now.")
+    ] = False,
+    yes: YesOption = False,
+    config: ConfigOption = None,
+    target: TargetOption = None,
+    prometheus: PrometheusOption = "",
+    selector: SelectorOption = "",
+    model: ModelOption = "",
+    content: ContentOption = None,
+) -> None:
+    """Bring back the state from before a run, prove it by digest, and measure again."""
+    from latencydoctor.app import treat
+    from latencydoctor.cli import wiring
+    from latencydoctor.cli.approval import ask
+    from latencydoctor.cli.interrupts import Interrupts
+    from latencydoctor.model.remedy import NothingToDo
+    from latencydoctor.report import change
+
+    interrupts = Interrupts()
+    request = _request(config, content, prometheus, selector, model)
+    treatment = wiring.treatment(request, target, _tell, interrupts.asked)
+    ask(f"Roll back {run_id or 'the newest run'}?", yes=yes)
+    with interrupts:
+        outcome = treat.rollback(treatment.tools, run_id, force=force)
+    if isinstance(outcome, NothingToDo):
+        change.show_nothing(outcome, streams.stdout())
+        raise typer.Exit(ExitCode.OK)
+    _report(outcome, interrupts.code)
+
+
+@runs_app.callback(invoke_without_command=True)
+def runs(
+    context: typer.Context,
+    config: ConfigOption = None,
+    target: TargetOption = None,
+    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+) -> None:
+    """List journalled runs, newest first; a run without an end is open and blocks further changes."""
+    from latencydoctor.cli import wiring
+    from latencydoctor.report import change, machine
+
+    if context.invoked_subcommand is not None:
+        return
+    found = wiring.treatment(_request(config, None), target, wiring.silent).tools.history.list()
+    if form is Format.JSON:
+        streams.write(machine.dump({"runs": found}))
+    elif not found:
+        streams.stdout().print("no runs yet")
+    else:
+        change.show_runs(found, streams.stdout())
+
+
+@runs_app.command("show")
+def show(
+    run_id: Annotated[str, typer.Argument(metavar="RUN")], config: ConfigOption = None, target: TargetOption = None
+) -> None:
+    """Every journal record of one run, as JSON lines; the chain is checked first."""
+    import json
+
+    from latencydoctor.cli import wiring
+    from latencydoctor.report import machine
+
+    history = wiring.treatment(_request(config, None), target, wiring.silent).tools.history
+    for entry in history.entries(run_id):
+        streams.write(json.dumps(machine.plain(entry), sort_keys=True, ensure_ascii=False))
+
+
+@runs_app.command("recover")
+def recover(
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Close unfinished runs with the settings as they are now.")
+    ] = False,
+    yes: YesOption = False,
+    config: ConfigOption = None,
+    target: TargetOption = None,
+) -> None:
+    """Finish what a killed run left: undo what was not committed, complete what was. Safe to repeat."""
+    from latencydoctor.app import recovery
+    from latencydoctor.cli import wiring
+    from latencydoctor.cli.approval import ask
+
+    tools = wiring.treatment(_request(config, None), target, _tell).tools
+    pending = recovery.describe(tools)
+    if not pending:
+        streams.stdout().print("no unfinished run: nothing to recover")
+        raise typer.Exit(ExitCode.OK)
+    for run, phase in pending:
+        streams.stderr().print(f"run {run.run_id} ({run.kind} {run.fix}): {phase}", soft_wrap=True)
+    ask("Recover?", yes=yes)
+    outcomes = recovery.recover(tools, accept=accept)
+    for outcome in outcomes:
+        streams.stdout().print(f"run {outcome.run_id}: {outcome.state.value}, {outcome.reason}", soft_wrap=True)
+    for outcome in outcomes:
+        outcome.raise_error()
+
+
+def _tell(progress: Progress) -> None:
+    from latencydoctor.report.foreign import clean
+
+    streams.stderr().print(f"{progress.phase}: {clean(progress.text)}", soft_wrap=True)
+
+
+def _report(outcome: Outcome, interrupted: ExitCode | None) -> None:
+    """What a run ended as, the journal's place, the next command; then the exit code."""
+    from latencydoctor.report import change
+    from latencydoctor.report.foreign import clean
+
+    console = streams.stdout()
+    if outcome.verification is not None:
+        change.show_verification(outcome.verification, console)
+    if outcome.remeasured is not None:
+        console.print(change.check_line(outcome.remeasured))
+    console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)
+    console.print(f"journal {outcome.journal}", soft_wrap=True)
+    if outcome.state.value in ("kept", "held", "applied") and outcome.kind == "apply":
+        console.print(f"to undo it: latencydoctor rollback {outcome.run_id}", soft_wrap=True)
+    outcome.raise_error()
+    raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)

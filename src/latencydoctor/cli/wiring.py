@@ -1,0 +1,210 @@
+"""The composition root: the only module that knows both the use cases and the edges they run on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
+from latencydoctor.app.fresh_metrics import MetricsVerifier
+from latencydoctor.app.ports import Cancelled, FactSource, LogSource, Observer, Progress
+from latencydoctor.app.treat import Basis, Tools, never
+from latencydoctor.cli.times import length_s, moment_s
+from latencydoctor.content import configuration as configuration_file
+from latencydoctor.content.everything import Content, read_everything
+from latencydoctor.content.locate import locate
+from latencydoctor.diagnosis.rank import diagnose as conclude
+from latencydoctor.errors import UsageError
+from latencydoctor.evidence.assemble import assemble
+from latencydoctor.journal import JournalFolder
+from latencydoctor.model.configuration import Configuration, PrometheusSource
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.evidence import Collected, Evidence, Selection
+from latencydoctor.model.playbook import Playbook
+from latencydoctor.targets.bundled import BundledTarget
+from latencydoctor.targets.executor import BundledChanger
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now_s(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def silent(_progress: Progress) -> None:
+    """An observer for whoever shows nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnoseRequest:
+    """What the command line says about one diagnosis, still as text; empty means what the configuration says."""
+
+    config: Path | None = None
+    prometheus: str = ""
+    triton: str = ""
+    logs: tuple[str, ...] = ()
+    selector: str = ""
+    model: str = ""
+    at: str = ""
+    since: str = "30m"
+    deadline: str = "20s"
+    playbook: str = "latency-spike"
+    bundle: Path | None = None
+    content: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """A diagnosis and what it was drawn from."""
+
+    collected: Collected
+    evidence: Evidence
+    diagnosis: Diagnosis
+    configuration: Configuration
+
+
+def load_configuration(request: DiagnoseRequest) -> Configuration:
+    """The configuration file with the flags on top: a flag beats the environment, which beats the file."""
+    path = configuration_file.find(request.config)
+    found = configuration_file.load(path) if path else Configuration()
+    if request.prometheus:
+        # Credentials belong to the address they were written for, so another address takes none along.
+        found = replace(found, prometheus=PrometheusSource(request.prometheus))
+    return replace(
+        found,
+        triton_grpc=request.triton or found.triton_grpc,
+        logs=request.logs or found.logs,
+        selector=request.selector or found.selector,
+        model=request.model or found.model,
+    )
+
+
+def load_content(named: Path | None) -> Content:
+    """Rules and playbooks, all checked."""
+    return read_everything(locate(named))
+
+
+def diagnose(request: DiagnoseRequest) -> Diagnosed:
+    """Collect (or replay), assemble, conclude."""
+    content = load_content(request.content)
+    playbook = _playbook(content, request.playbook)
+    configuration = load_configuration(request)
+    if request.bundle is not None:
+        from latencydoctor.sources.bundle import read
+
+        collected = read(request.bundle)
+    else:
+        collected = collect_live(request, configuration, content)
+    evidence = assemble(collected, configuration.slo, content.signals)
+    diagnosis = conclude(evidence, playbook, configuration.thresholds)
+    return Diagnosed(collected, evidence, diagnosis, configuration)
+
+
+def collect_live(request: DiagnoseRequest, configuration: Configuration, content: Content) -> Collected:
+    """Read every configured source within the deadline."""
+    deadline_s = length_s(request.deadline, "--deadline")
+    at_s = moment_s(request.at, "--at") if request.at else time.time()
+    sources = build_sources(configuration, deadline_s, live=not request.at)
+    rules = Rules(content.dialects, content.signals, content.log_rules)
+    selection = Selection(configuration.model, configuration.selector)
+    return collect(sources, rules, CollectRequest(selection, at_s, length_s(request.since, "--since")))
+
+
+def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:
+    """The edges behind the configuration. Only `live` may ask what has no history: facts are of now."""
+    metrics = None
+    if configuration.prometheus is not None:
+        from latencydoctor.sources.prometheus import PrometheusMetrics
+
+        metrics = PrometheusMetrics(configuration.prometheus, deadline_s)
+    logs = log_source(configuration.logs) if configuration.logs else None
+    facts = tuple(source for _, _, source in named_fact_sources(configuration, deadline_s)) if live else ()
+    return Sources(metrics, facts, logs)
+
+
+def log_source(paths: Sequence[str], standard_input: BinaryIO | None = None) -> LogSource:
+    """Log files, folders and globs; `-` among the paths is `standard_input`."""
+    from latencydoctor.sources.logfiles import LogFiles
+
+    return LogFiles(paths, time.time, standard_input)
+
+
+def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple[tuple[str, str, FactSource], ...]:
+    """What is true now and has no history: name, address, source."""
+    found: list[tuple[str, str, FactSource]] = []
+    if configuration.triton_grpc:
+        from latencydoctor.sources.triton_stats import TritonStatistics
+
+        found.append(("triton", configuration.triton_grpc, TritonStatistics(configuration.triton_grpc, deadline_s)))
+    if configuration.nvml:
+        from latencydoctor.sources.nvml import NvmlDevices
+
+        found.append(("nvml", "this machine", NvmlDevices()))
+    return tuple(found)
+
+
+def _playbook(content: Content, name: str) -> Playbook:
+    for playbook in content.playbooks:
+        if playbook.id == name:
+            return playbook
+    known = ", ".join(playbook.id for playbook in content.playbooks)
+    raise UsageError(f"there is no playbook {name!r}", hint=f"Known: {known}.")
+
+
+def save_bundle(path: Path, collected: Collected) -> None:
+    """Store what was collected, for `--bundle`."""
+    from latencydoctor.sources.bundle import write
+
+    write(path, collected)
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """The one target that fixes may change, with everything that a change needs."""
+
+    target: BundledTarget
+    tools: Tools
+    basis: Callable[[], Basis] = field(default=Basis)
+
+
+def treatment(
+    request: DiagnoseRequest, target_state: Path | None, observer: Observer, cancelled: Cancelled = never
+) -> Treatment:
+    """The target named on the command line or in the configuration; `UsageError` when there is none."""
+    configuration = load_configuration(request)
+    state = target_state or (Path(configuration.bundled_state) if configuration.bundled_state else None)
+    if state is None:
+        raise UsageError(
+            "no target to change is configured",
+            hint="Give --target DIR (a stack's state folder), or write targets: {bundled: {state: DIR}} into the file.",
+        )
+    clock = SystemClock()
+    target = BundledTarget(state)
+    verifier = None
+    if configuration.prometheus is not None:
+        from latencydoctor.sources.prometheus import PrometheusMetrics
+
+        content = load_content(request.content)
+        metrics = PrometheusMetrics(configuration.prometheus, length_s(request.deadline, "--deadline"))
+        selection = Selection(configuration.model, configuration.selector)
+        verifier = MetricsVerifier(metrics, content.dialects, selection)
+    history = JournalFolder(state / "journal", clock.now_s)
+    tools = Tools(target, BundledChanger(target), history, verifier, clock, observer, cancelled)
+    return Treatment(target, tools, lambda: basis_of(request, configuration))
+
+
+def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:
+    """What a plan rests on: a fresh diagnosis where there is a source to draw it from."""
+    if configuration.prometheus is None:
+        return Basis(slo=configuration.slo)
+    found = diagnose(request)
+    return Basis(found.diagnosis, found.evidence, found.configuration.slo)
