@@ -18,6 +18,7 @@ OURS = "import sys; sys.argv[0] = 'latencydoctor'; from latencydoctor.cli.main i
 
 # The settings of cli/main.py on the smallest program that still is a group of commands.
 REFERENCE = '''
+from pathlib import Path
 from typing import Annotated
 import typer
 app = typer.Typer(
@@ -30,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @app.command()
-def first(name: Annotated[str, typer.Option("--name", help="A name.")] = "") -> None:
+def first(file: Annotated[Path | None, typer.Option("--file", help="A file.")] = None) -> None:
     """The first command."""
 @app.command()
 def second(name: Annotated[str, typer.Option("--name", help="A name.")] = "") -> None:

@@ -44,11 +44,18 @@ def loaded_by(program: str, *arguments: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["diagnose", "--help"], ["stack", "up", "--help"]])
-def test_help_loads_typer_and_rich_only(arguments: list[str]) -> None:
-    of_typer_and_rich = loaded_by(REFERENCE, "--help") | {"typer", "rich"}
-
-    assert loaded_by(OURS, *arguments) <= of_typer_and_rich
+@pytest.mark.parametrize(
+    ("ours", "reference"),
+    [
+        (["--help"], ["--help"]),
+        (["--version"], ["--help"]),
+        (["diagnose", "--help"], ["first", "--help"]),
+        (["stack", "up", "--help"], ["first", "--help"]),
+    ],
+)
+def test_help_loads_typer_and_rich_only(ours: list[str], reference: list[str]) -> None:
+    """Measured against a small program of typer's, which loads more of its own for the help of a command."""
+    assert loaded_by(OURS, *ours) <= loaded_by(REFERENCE, *reference) | {"typer", "rich"}
 
 
 def test_a_heavy_import_would_be_noticed() -> None:
