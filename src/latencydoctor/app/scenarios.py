@@ -2,7 +2,7 @@
 
 Capacity of a simulated device with `a` ms host overhead and `c` ms an item at batch B is B / (a + B c): on `small`
 (20 + 1) batches of 8 carry 286 requests/s and batches of 32 carry 615; on `compute-bound` (5 + 3.6) batches of 32
-carry 266. The crowd sends 355 requests/s of which the cache answers about 12 %, so 312/s reach the model.
+carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %, so 299/s reach the model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from latencydoctor.errors import UsageError
 from latencydoctor.model.drill import Scenario
 
 CALM_RPS = 65.0
-CROWD_RPS = 355.0
+CROWD_RPS = 340.0
 
 _BROKEN_BATCHING = (
     ("inference.batching.preferred_batch_size", "0"),

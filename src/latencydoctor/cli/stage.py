@@ -47,13 +47,17 @@ class _Doctor:
 
     def __init__(self, configuration: Path) -> None:
         self._request = wiring.DiagnoseRequest(config=configuration)
+        self._found: wiring.Diagnosed | None = None
 
     def diagnose(self) -> Diagnosis:
-        return wiring.diagnose(self._request).diagnosis
+        self._found = wiring.diagnose(self._request)
+        return self._found.diagnosis
 
     def plan(self, fix: str) -> Plan | NothingToDo:
         treatment = wiring.treatment(self._request, None, wiring.silent)
-        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
+        # The plan rests on the diagnosis just made, as `plan --bundle` would; a second one would cost a second look.
+        basis = wiring.basis_from(self._found) if self._found else treatment.basis()
+        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), basis)
 
     def apply(self, plan: Plan, observer: Observer) -> Treated:
         outcome = treat.apply(plan, wiring.treatment(self._request, None, observer).tools)

@@ -31,11 +31,18 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; requir
 
 
 def _request(
-    config: Path | None, content: Path | None, prometheus: str = "", selector: str = "", model: str = ""
+    config: Path | None,
+    content: Path | None,
+    prometheus: str = "",
+    selector: str = "",
+    model: str = "",
+    bundle: Path | None = None,
 ) -> DiagnoseRequest:
     from latencydoctor.cli.wiring import DiagnoseRequest
 
-    return DiagnoseRequest(config=config, content=content, prometheus=prometheus, selector=selector, model=model)
+    return DiagnoseRequest(
+        config=config, content=content, prometheus=prometheus, selector=selector, model=model, bundle=bundle
+    )
 
 
 def plan(
@@ -46,6 +53,9 @@ def plan(
     prometheus: PrometheusOption = "",
     selector: SelectorOption = "",
     model: ModelOption = "",
+    bundle: Annotated[
+        Path | None, typer.Option("--bundle", help="Plan from what `diagnose --save` stored, not from fresh figures.")
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit 3 when there is something to change.")
@@ -69,7 +79,8 @@ def plan(
     from latencydoctor.report import change, machine
 
     catalog.find(fix)
-    treatment = wiring.treatment(_request(config, content, prometheus, selector, model), target, wiring.silent)
+    request = _request(config, content, prometheus, selector, model, bundle)
+    treatment = wiring.treatment(request, target, wiring.silent)
     planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
     if isinstance(planned, NothingToDo):
         if form is Format.JSON:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -173,7 +173,7 @@ class Treatment:
 
     target: BundledTarget
     tools: Tools
-    basis: Callable[[], Basis] = field(default=Basis)
+    basis: Callable[[], Basis]
 
 
 def treatment(
@@ -204,7 +204,11 @@ def treatment(
 
 def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:
     """What a plan rests on: a fresh diagnosis where there is a source to draw it from."""
-    if configuration.prometheus is None:
+    if configuration.prometheus is None and request.bundle is None:
         return Basis(slo=configuration.slo)
-    found = diagnose(request)
+    return basis_from(diagnose(request))
+
+
+def basis_from(found: Diagnosed) -> Basis:
+    """What a plan takes from a diagnosis that has been made."""
     return Basis(found.diagnosis, found.evidence, found.configuration.slo)

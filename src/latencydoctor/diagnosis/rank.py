@@ -48,7 +48,6 @@ def _build(evidence: Evidence, playbook: Playbook, cause: Cause | None, walked: 
 def _cause(walked: Walked, evidence: Evidence) -> Cause:
     verdict = walked.verdict
     deciding = next((step for step in reversed(walked.steps) if step.answer is Answer.YES), None)
-    witnesses = tuple(f for f in (deciding.findings if deciding else ()) if f.answer is not Answer.UNKNOWN)
     return Cause(
         id=verdict.cause or "",
         title=verdict.title,
@@ -57,9 +56,15 @@ def _cause(walked: Walked, evidence: Evidence) -> Cause:
         not_this=verdict.not_this,
         fix=verdict.fix,
         confidence=_confidence(deciding, walked.steps),
-        evidence=witnesses,
+        evidence=_witnesses(deciding),
         symptoms=tuple(_symptom(name, evidence) for name in verdict.symptoms if _moved(name, evidence)),
     )
+
+
+def _witnesses(deciding: Step | None) -> tuple[Finding, ...]:
+    """The comparisons that say yes, each once; those that say no belong to the path, not to the proof."""
+    agreeing = (finding for finding in (deciding.findings if deciding else ()) if finding.answer is Answer.YES)
+    return tuple({(one.signal, one.comparison, one.threshold): one for one in agreeing}.values())
 
 
 def _confidence(deciding: Step | None, steps: tuple[Step, ...]) -> Confidence:

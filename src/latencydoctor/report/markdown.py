@@ -129,7 +129,7 @@ def _windows(windows: Iterable[LoadWindow]) -> list[str]:
     rows = (
         (
             one.label,
-            f"{clock(one.start_s)} + {one.length_s:g} s",
+            f"{clock(one.start_s)} + {one.length_s:.0f} s",
             amount(one.offered_rps, "requests/s"),
             amount(one.p50_ms, "ms"),
             amount(one.p99_ms, "ms"),

@@ -1,0 +1,101 @@
+"""Plans, runs and their outcomes as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Verification
+from latencydoctor.report.foreign import clean
+from latencydoctor.report.units import amount, clock, instant
+from latencydoctor.report.wording import name
+
+
+def show_plan(plan: Plan, console: Console) -> None:
+    """What would change, what it is expected to do, what it may cost, and what verification will demand."""
+    head = Text(f"{plan.fix}: {clean(plan.title)}", style="bold")
+    if plan.simulated:
+        head.append("  SIMULATED ACCELERATOR", style="bold magenta")
+    console.print(head)
+    console.print(Text(f"target {clean(plan.target)}, {plan.blast_radius}", style="dim"))
+    for line in plan.justification:
+        console.print(Text(f"because {clean(line)}"))
+    console.print()
+    _diff("settings", plan.diff, console)
+    _diff("compiled server configuration", plan.compiled_diff, console)
+    _predictions(plan, console)
+    for effect in plan.side_effects:
+        console.print(Text(f"side effect: {clean(effect)}", style="yellow"))
+    demands = ", ".join(f"{name(one.signal)} ≤ {amount(one.at_most, one.unit)}" for one in plan.requirements)
+    console.print(Text(f"verification will demand: {demands}"))
+
+
+def show_nothing(nothing: NothingToDo, console: Console) -> None:
+    """Why there is nothing to do."""
+    console.print(Text(f"nothing to do for {nothing.fix}: {clean(nothing.reason)}", style="green"))
+    for note in nothing.notes:
+        console.print(Text(f"note: {clean(note)}"))
+
+
+def _diff(title: str, text: str, console: Console) -> None:
+    console.print(Text(title, style="bold"))
+    if not text:
+        console.print("  no difference")
+    for line in text.splitlines():
+        style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
+        # Spaces mean something in a settings file, so lines are cleaned without folding them.
+        console.print(Text("  " + clean(line), style=style))
+    console.print()
+
+
+def _predictions(plan: Plan, console: Console) -> None:
+    for one in plan.predictions:
+        if one.after is None:
+            console.print(Text(f"predicted {name(one.signal)}: not computed, {clean(one.method)}", style="dim"))
+            continue
+        interval = ""
+        if one.low is not None and one.high is not None:
+            interval = f" ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"
+        before = f"{amount(one.before, one.unit)} → " if one.before is not None else ""
+        console.print(
+            Text(f"predicted {name(one.signal)}: {before}{amount(one.after, one.unit)}{interval}", style="cyan")
+        )
+        console.print(Text(f"  by {clean(one.method)}", style="dim"))
+
+
+def show_verification(verification: Verification, console: Console) -> None:
+    """Every check and the decision."""
+    for check in verification.checks:
+        console.print(check_line(check))
+    console.print(Text(f"{verification.decision.value}: {clean(verification.reason)}", style="bold"))
+
+
+def check_line(check: Check) -> Text:
+    """One check on one line."""
+    word, style = ("passed", "green") if check.passed else ("failed", "red")
+    if not check.conclusive:
+        word, style = "not conclusive", "yellow"
+    line = Text(f"{clock(check.at_s)}  {word:<14}", style=style)
+    line.append(
+        f"  p99 {amount(check.p99_ms, 'ms')}, errors {amount(check.error_ratio, 'ratio')}, "
+        f"memory {amount(check.memory_bytes, 'bytes')}, {amount(check.requests, 'requests')}",
+        style="default",
+    )
+    if check.note:
+        line.append(f"  {clean(check.note)}", style="dim")
+    return line
+
+
+def show_runs(runs: Iterable[RunSummary], console: Console) -> None:
+    """Runs, newest first."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("run", "what", "fix", "state", "started (UTC)"):
+        table.add_column(title, no_wrap=True)
+    for run in runs:
+        what = f"rollback of {run.of}" if run.of else run.kind
+        state = f"{run.state.value}{', DAMAGED' if run.damage else ''}"
+        table.add_row(run.run_id, what, run.fix, state, instant(run.started_s))
+    console.print(table)
