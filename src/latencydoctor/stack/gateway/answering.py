@@ -135,10 +135,11 @@ class Answerer:
     ) -> tuple[_Inferred, bool]:
         """Result of the shared work and whether it was joined; one that another's deadline ended is done again."""
         while True:
+            joined = key in self._flights
             try:
                 return await self._flights.do(key, work)
             except InferenceError as error:
-                if error.event == "inference_timeout" and perf_counter() < until_s:
+                if joined and error.event == "inference_timeout" and perf_counter() < until_s:
                     continue
                 raise self._refusal(error, effective) from error
 

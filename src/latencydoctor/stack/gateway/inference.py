@@ -48,7 +48,7 @@ class InferenceError(LatencyDoctorError):
         self.limit = limit
 
 
-def _fault(code: grpc.StatusCode, detail: str) -> InferenceError:
+def failure_of(code: grpc.StatusCode, detail: str) -> InferenceError:
     """The failure behind a gRPC status; Triton says most of it in the text."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return InferenceError("inference_timeout", 504, "the deadline passed in Triton")
@@ -87,7 +87,7 @@ class TritonModel:
         try:
             response = await self._service.ModelInfer(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
-            raise _fault(error.code(), error.details() or error.code().name) from error
+            raise failure_of(error.code(), error.details() or error.code().name) from error
         return _read(response)
 
     async def close(self) -> None:

@@ -22,6 +22,9 @@ class SingleFlight(Generic[Result]):
     def __len__(self) -> int:
         return len(self._flights)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._flights
+
     async def do(self, key: Hashable, work: Callable[[], Coroutine[object, object, Result]]) -> tuple[Result, bool]:
         """Result of the work for this key, and whether another caller had started it; its error is raised to all."""
         flight = self._flights.get(key)

@@ -1,0 +1,152 @@
+import asyncio
+from dataclasses import replace
+
+from latencydoctor.stack.gateway.canary import Canary
+from latencydoctor.stack.gateway.inference import InferenceError, Outcome
+from latencydoctor.stack.settings import InferenceSettings
+from tests.unit.stack.gateway.parts import Bench
+
+
+def test_a_new_question_goes_to_the_model_and_is_kept_for_the_next() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        first = (await bench.ask("Where is my order 7?")).json
+        await bench.cache.settle()
+        second = (await bench.ask("  where is MY order 7?")).json
+        assert len(bench.model.calls) == 1
+        assert bench.store.values == {"faq:fp32-1:where is my order 7?": b'{"answer_index": 1, "score": 0.75}'}
+        for answer, cached in ((first, False), (second, True)):
+            assert (answer["answer_id"], answer["answer"], answer["score"]) == ("orders-late", "We are sorry.", 0.75)
+            assert (answer["cached"], answer["generation"], answer["arm"]) == (cached, 1, "stable")
+            assert answer["accelerator"] == "sim:small"
+        assert set(first["stages_ms"]) == {"cache", "preprocess", "queue", "inference", "total"}
+        assert set(second["stages_ms"]) == {"cache", "preprocess", "inference", "total"}
+        assert "gateway_cache_hits_total 1" in bench.page
+        assert "gateway_cache_misses_total 1" in bench.page
+
+    asyncio.run(scene())
+
+
+def test_the_same_question_at_the_same_time_makes_one_inference() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        replies = await asyncio.gather(*(bench.ask("where is my order") for _ in range(20)))
+        assert [reply.status for reply in replies] == [200] * 20
+        assert len(bench.model.calls) == 1
+        assert "gateway_single_flight_joined_total 19" in bench.page
+
+    asyncio.run(scene())
+
+
+def test_a_vip_does_not_wait_in_the_queue_of_the_standard_level() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.settings = replace(bench.settings, inference=InferenceSettings(priority_levels=True))
+        await asyncio.gather(bench.ask("a b"), bench.ask("a b", priority="vip"))
+        assert sorted(level for _, level, _ in bench.model.calls) == [1, 2]
+
+    asyncio.run(scene())
+
+
+def test_without_a_cache_every_question_is_a_miss_and_nothing_is_stored() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.no_cache()
+        await bench.ask("a b")
+        await bench.ask("a b")
+        await bench.cache.settle()
+        assert len(bench.model.calls) == 2
+        assert not bench.store.values
+        assert "gateway_cache_misses_total 2" in bench.page
+
+    asyncio.run(scene())
+
+
+def test_a_damaged_entry_is_a_miss_and_is_replaced() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        for value in (b"\xff", b'{"answer_index": 99, "score": 0.5}'):
+            bench.store.values["faq:fp32-1:a b"] = value
+            assert (await bench.ask("a b")).json["cached"] is False
+            await bench.cache.settle()
+        assert bench.store.values["faq:fp32-1:a b"] == b'{"answer_index": 1, "score": 0.75}'
+
+    asyncio.run(scene())
+
+
+def test_a_session_of_the_canary_asks_its_version_and_has_its_own_entries() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.canary = Canary(1.0, "2", "127.0.0.1:9")
+        reply = await bench.ask("a b", session="s")
+        await bench.cache.settle()
+        assert reply.json["arm"] == "canary"
+        assert bench.model.calls[0][0] == "2"
+        assert bench.endpoints == ["127.0.0.1:9"]
+        assert list(bench.store.values) == ["faq:fp32-2:a b"]
+        assert 'gateway_request_duration_seconds_count{arm="canary",priority="standard"} 1' in bench.page
+
+    asyncio.run(scene())
+
+
+def test_a_question_without_a_word_is_a_preprocessing_failure() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        reply = await bench.ask("?!")
+        assert reply.status == 400
+        assert [line["event"] for line in bench.logged] == ["data_preprocess_fail"]
+
+    asyncio.run(scene())
+
+
+def test_failures_of_the_model_have_their_status_and_their_event() -> None:
+    async def scene() -> None:
+        cases = (
+            (InferenceError("gpu_oom", 503, "out of memory"), 503, "CRITICAL"),
+            (InferenceError("model_load_error", 503, "not ready"), 503, "ERROR"),
+            (InferenceError("inference_failed", 500, "broken"), 500, "ERROR"),
+            (InferenceError("batch_size_mismatch", 500, "batch", limit=8), 500, "WARNING"),
+        )
+        for error, status, level in cases:
+            bench = Bench()
+            bench.model.error = error
+            replies = await asyncio.gather(bench.ask("a b"), bench.ask("a b"))
+            assert [reply.status for reply in replies] == [status] * 2
+            assert (b"retry-after" in replies[0].headers) == (status == 503)
+            assert [(line["event"], line["level"], line["count"]) for line in bench.logged] == [(error.event, level, 1)]
+            if error.limit:
+                assert (bench.logged[0]["requested"], bench.logged[0]["max_batch_size"]) == (1, 8)
+            assert not bench.store.values
+
+    asyncio.run(scene())
+
+
+def test_an_answer_that_is_not_in_the_faq_is_a_failure() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.model.outcome = Outcome(99, 0.5)
+        assert (await bench.ask("a b")).status == 500
+
+    asyncio.run(scene())
+
+
+def test_a_flight_that_another_deadline_ended_is_flown_again_for_those_with_time_left() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.model.gate = asyncio.Event()
+        first = asyncio.create_task(bench.ask("a b"))
+        for _ in range(6):
+            await asyncio.sleep(0)
+        second = asyncio.create_task(bench.ask("a b"))
+        for _ in range(6):
+            await asyncio.sleep(0)
+        first.cancel()
+        bench.model.error = InferenceError("inference_timeout", 504, "late")
+        bench.model.gate.set()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        bench.model.error = None
+        assert (await second).status == 200
+        assert len(bench.model.calls) >= 2
+
+    asyncio.run(scene())
