@@ -36,6 +36,8 @@ class TritonServer(Protocol):
 
     def load(self, model: str, config_json: str) -> None: ...
 
+    def reload(self, model: str, config_json: str) -> None: ...
+
 
 class Controller:
     """Keeps Triton in line with one settings file."""
@@ -128,7 +130,7 @@ class Controller:
         if settings is None or not self._stubs.lost():
             return
         try:
-            self._triton.load(settings.inference.model, compiler.to_json(settings))
+            self._triton.reload(settings.inference.model, compiler.to_json(settings))
         except KnownError as error:
             # Triton itself is down and being restarted, or the next look tries again.
             self._log("WARNING", "model_restart_failed", str(error))

@@ -43,6 +43,17 @@ class Triton:
                 raise TritonUnavailableError(f"Triton does not answer: {_reason(error)}") from error
             raise KnownError(f"Triton refused the configuration: {_reason(error)}") from error
 
+    def reload(self, model: str, config_json: str) -> None:
+        """Unloads and loads `model`: a load alone does nothing when the configuration is the one Triton has.
+
+        Raises as `load` does.
+        """
+        try:
+            self._client.unload_model(model, client_timeout=CALL_TIMEOUT_S)
+        except InferenceServerException as error:
+            raise TritonUnavailableError(f"Triton does not answer: {_reason(error)}") from error
+        self.load(model, config_json)
+
     def close(self) -> None:
         """Closes the connection."""
         self._client.close()

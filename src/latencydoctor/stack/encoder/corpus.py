@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import yaml
-
 from latencydoctor.stack.encoder.encodings import Corpus
+from latencydoctor.stack.faq_entries import load_entries
+
+ORDER_SUFFIX = " (order 0)"
+"""How customers give an order number. Numbers are masked before tokenising, so this one stands for all."""
 
 
 def faq_corpus() -> Corpus:
     """The corpus of the project's own FAQ."""
-    text = (Path(__file__).parent.parent / "faq" / "faq.yaml").read_text()
-    topics = yaml.load(text, yaml.CSafeLoader)["topics"]
-    entries = [e for t in topics for e in t["entries"]]
-    index, answers, others = [], [], []
-    for n, e in enumerate(entries):
-        for q in [e["question"], *e["index"]]:
-            index.append(q)
-            answers.append(n)
-        for q in [e["question"], *e["index"], *e["held_out"]]:
-            others += [q, f"{q} (order 0)"]
+    index: list[str] = []
+    answers: list[int] = []
+    known: list[str] = []
+    for number, entry in enumerate(load_entries()):
+        index += entry.indexed
+        answers += [number] * len(entry.indexed)
+        known += [*entry.indexed, *entry.held_out]
+    others = [text + suffix for text in known for suffix in ("", ORDER_SUFFIX)]
     return Corpus(tuple(index), tuple(answers), tuple(others))
