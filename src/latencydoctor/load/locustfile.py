@@ -112,28 +112,37 @@ class OpenLoop:
         # Intended times come from a clock that is never set back, written down as time since the epoch.
         self._epoch_s = time.time() - time.monotonic()
         self._asker = Asker(plan.questions, plan.mix, plan.seed, first_order_number(time.time()))
-        self._timetable = Timetable(plan.phases, plan.seed, time.monotonic())
+        start_s = time.monotonic()
+        self._timetable = Timetable(plan.phases, plan.seed, start_s)
+        # No timer: gevent's count from the loop's last turn, and the imports before the first took half a second.
+        self._until_s = start_s + plan.bound_s
         self._in_flight: dict[int, float] = {}
         self._pool = gevent.pool.Group()
         self._sent = 0
         self._woken = gevent.event.Event()
         self._ended = gevent.event.Event()
-        self._offering = True
-        self._draining = True
+        self._given_up = False
+        self._all_sent = False
 
     def offer(self, allowed: Callable[[], bool]) -> None:
-        """Sends until the phases end, `halt` is called, or the runner does not allow it any more."""
+        """Sends until the phases or the bound end, `halt` is called, or the runner does not allow it any more.
+
+        What was due by the end is sent even by a generator that has fallen behind: the figures would miss it.
+        """
         try:
-            while self._offering and allowed() and (due := self._timetable.due) is not None:
-                wait_s = due.at_s - time.monotonic()
+            while not self._given_up and allowed() and (due := self._timetable.due) is not None:
+                now_s = time.monotonic()
+                wait_s = min(due.at_s, self._until_s) - now_s
                 if wait_s > 0:
                     self._woken.wait(min(wait_s, _LONGEST_NAP_S))
                     self._woken.clear()
+                elif due.at_s > self._until_s:
+                    break
                 else:
                     self._timetable.take()
                     self._send(due)
+            self._all_sent = not self._given_up and allowed()
         finally:
-            self._offering = False
             self._ended.set()
 
     def _send(self, due: Due) -> None:
@@ -163,7 +172,7 @@ class OpenLoop:
     def mark(self) -> None:
         """Writes down before which moment every request has been dealt with."""
         before_s = time.monotonic()
-        if self._offering and self._timetable.due is not None:
+        if not self._all_sent and self._timetable.due is not None:
             before_s = min(before_s, self._timetable.due.at_s)
         # Requests enter in the order of their intended times, so the first is the oldest.
         before_s = min(before_s, next(iter(self._in_flight.values()), before_s))
@@ -176,10 +185,10 @@ class OpenLoop:
 
     def halt(self, *, drain: bool) -> None:
         """Send no more; with `drain` wait for the answers still out, else give them up unrecorded."""
-        self._draining = drain
-        self._offering = False
+        self._until_s = min(self._until_s, time.monotonic())
         self._woken.set()
         if not drain:
+            self._given_up = True
             self._pool.kill(block=False)
 
     def drain(self) -> None:
@@ -187,12 +196,16 @@ class OpenLoop:
         self._ended.wait()
         self._pool.join(timeout=self._deadline_s + 1.0)
 
-    def close(self) -> None:
-        """Says in the file that nothing more will come, unless requests were given up, and ends it."""
+    def close(self) -> bool:
+        """Ends the file, saying in it that nothing more will come unless requests were given up; whether that was as
+        asked.
+        """
+        complete = self._all_sent and not self._in_flight
         self.mark()
-        if self._draining and not self._in_flight:
+        if complete:
             self._writer.mark(float("inf"))
         self._writer.close()
+        return complete or self._given_up
 
 
 class Crowd(User):
@@ -232,27 +245,26 @@ def watch(loop: OpenLoop, parent: int) -> None:
             loop.halt(drain=False)
 
 
-def main(plan_path: Path, samples_path: Path, parent: int) -> None:
-    """One run, from reading the plan to the last answer."""
-    plan = plan_file.read(plan_path)
+def main(plan_path: Path, samples_path: Path, parent: int) -> bool:
+    """One run, from reading the plan to the last answer; whether it went as asked."""
     environment = Environment(user_classes=[Crowd])
     runner = environment.create_local_runner()
-    Crowd.loop = loop = OpenLoop(plan, SampleWriter(samples_path))
+    Crowd.loop = loop = OpenLoop(plan_file.read(plan_path), SampleWriter(samples_path))
     # A collection that walks Locust's thousands of objects would hold every request up by tens of milliseconds.
     gc.collect()
     gc.freeze()
-    helpers = [
-        gevent.spawn(obey, loop, sys.stdin.fileno()),
-        gevent.spawn(watch, loop, parent),
-        gevent.spawn_later(plan.bound_s, loop.halt, drain=True),
-    ]
+    # A request that breaks down (on a full disk, say) must end the run: gevent would go on without its sample.
+    hub = gevent.get_hub()
+    hub.SYSTEM_ERROR = (*hub.SYSTEM_ERROR, Exception)
+    watching, obeying = gevent.spawn(watch, loop, parent), gevent.spawn(obey, loop, sys.stdin.fileno())
     runner.start(1, spawn_rate=1)
     loop.drain()
-    gevent.killall(helpers)
-    loop.close()
+    gevent.killall([watching, obeying])
+    went_well = loop.close()
     runner.quit()
+    return went_well
 
 
 if __name__ == "__main__":
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    sys.exit(not main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])))

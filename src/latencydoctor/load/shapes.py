@@ -50,6 +50,7 @@ class Timetable:
     def __init__(self, phases: Sequence[Phase], seed: int, start_s: float) -> None:
         self._phases = tuple(phases)
         self._seed = seed
+        self._switch: tuple[int, float] | None = None
         self.due: Due | None
         self._enter(0, start_s)
 
@@ -62,18 +63,26 @@ class Timetable:
     def take(self) -> None:
         """`due` has been dealt with: move on to what follows, None at the end of the last phase."""
         offset_s = next(self._offsets, None)
+        seconds = self._phases[self._number].seconds
         if offset_s is not None:
             self.due = Due(self._start_s + offset_s, self._number, opens=False)
-            return
-        seconds = self._phases[self._number].seconds
-        if seconds is not None and self._number + 1 < len(self._phases):
+        elif seconds is not None and self._number + 1 < len(self._phases):
             self._enter(self._number + 1, self._start_s + seconds)
         else:
             self.due = None
+        if self._switch is not None:
+            self.switch(*self._switch)
 
-    def switch(self, number: int, now_s: float) -> None:
-        """Begin phase `number` now; what was due is dropped. The phases after it follow in order."""
-        self._enter(number, now_s)
+    def switch(self, number: int, at_s: float) -> None:
+        """Begin phase `number` at that moment; the phases after it follow in order.
+
+        What is due later is dropped. What is due earlier stays: a sender that is behind still owes it.
+        """
+        if self.due is None or self.due.at_s > at_s:
+            self._switch = None
+            self._enter(number, at_s)
+        else:
+            self._switch = (number, at_s)
 
 
 def check(plan: LoadPlan) -> None:
