@@ -32,7 +32,7 @@ setup-venv:
 
 demo: setup ## the incident on a real Triton: diagnosed, fixed, verified (about two minutes)
 	@mkdir -p reports
-	@$(BIN)/latencydoctor drill flash-crowd --report reports/flash-crowd.md $(DRILL_ARGS)
+	@$(BIN)/latencydoctor drill flash-crowd $(if $(QUICK),--quick) --report reports/flash-crowd.md $(DRILL_ARGS)
 
 test: setup ## all tests, with branch coverage over child processes
 	@$(BIN)/coverage erase

@@ -49,6 +49,7 @@ def flash_crowd(
     prove_rollback: Annotated[
         bool, typer.Option("--prove-rollback", help="Also roll the fix back, measure, and apply it again.")
     ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter windows: enough to try, too short to quote.")] = False,
     report: Annotated[
         Path | None, typer.Option("--report", help="Write the incident report (Markdown) here. [default: none]")
     ] = None,
@@ -65,7 +66,7 @@ def flash_crowd(
     from latencydoctor.report import drill as words
 
     with _Board() as board:
-        drilled = stage.flash_crowd(fault.value, state, board.observe, prove_rollback=prove_rollback)
+        drilled = stage.flash_crowd(fault.value, state, board.observe, prove_rollback=prove_rollback, quick=quick)
     if report is not None:
         stage.write_report(drilled.record, report)
         streams.stderr().print(f"report written to {report}", soft_wrap=True)
@@ -109,8 +110,11 @@ class _Board:
         new = progress.phase != self._current
         self._current = progress.phase
         self._reached[progress.phase] = (progress.text, progress.done_ratio)
-        if self._live is None and new:
-            self._console.print(f"{progress.phase}: {progress.text}".splitlines()[0], soft_wrap=True)
+        if progress.phase == "plan":
+            self._console.print("dry run of the change:")
+            self._console.print(progress.text, soft_wrap=True)
+        elif self._live is None and new:
+            self._console.print(f"{progress.phase}: {progress.text}", soft_wrap=True)
 
     def _render(self) -> RenderableType:
         import time

@@ -20,9 +20,11 @@ from latencydoctor.model.remedy import NothingToDo, Plan
 from latencydoctor.report import machine, markdown
 
 
-def flash_crowd(fault: str, state: Path | None, observer: Observer, *, prove_rollback: bool) -> Drilled:
+def flash_crowd(fault: str, state: Path | None, observer: Observer, *, prove_rollback: bool, quick: bool) -> Drilled:
     """Run one variant. Without `state` everything lies in a temporary folder that is removed at the end."""
     scenario = scenarios.find(fault)
+    if quick:
+        scenario = scenario.quick()
     with ExitStack() as stack:
         folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ld-drill-")))
         patient = BundledPatient(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from latencydoctor.model.incident import IncidentRecord
 from latencydoctor.model.load import WindowStats
@@ -29,6 +29,10 @@ class Scenario:
     settle_s: float = 5.0
     alert_within_s: float = 60.0
     seed: int = 20
+
+    def quick(self) -> Scenario:
+        """The same with shorter windows: enough to try, too short to quote."""
+        return replace(self, calm_s=16.0, measure_s=10.0, settle_s=3.0)
 
 
 @dataclass(frozen=True, slots=True)
