@@ -34,7 +34,7 @@ class Asked:
     def reply(self, body: bytes, status: str = "200 OK", kind: str = "application/json", **more: str) -> None:
         """A complete answer; `more` are further headers, `_` for `-`."""
         extra = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in more.items())
-        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
+        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{extra}\r\n"
         self.connection.sendall(head.encode() + body)
 
 
@@ -56,7 +56,8 @@ def stranger(answer: Answer) -> Iterator[Stranger]:
             # Whoever asked may give up at any time: that is what the tests are about.
             with connection, contextlib.suppress(OSError):
                 data = b""
-                while b"\r\n\r\n" not in data and (piece := connection.recv(65536)):
+                # A TLS client says nothing that ends so.
+                while b"\r\n\r\n" not in data and data[:1] != b"\x16" and (piece := connection.recv(65536)):
                     data += piece
                 if data:
                     asked = Asked(connection, data.decode("latin-1"))

@@ -54,8 +54,7 @@ class Finder:
     def find(self, dialects: Sequence[Dialect], selection: Selection, at_s: float) -> Discovery:
         """Look what is there; `TransportError` when the source fails as a whole."""
         selector = selection.selector
-        present = self._names(selector, at_s)
-        shared = self._names("", at_s) if selector else present
+        present, shared = self._names([selector, ""] if selector else [""], at_s)
         spoken = [dialect for dialect in dialects if _metric(dialect, present)]
         servers = [dialect for dialect in spoken if dialect.model_label]
         fronts = [dialect for dialect in spoken if not dialect.model_label and _is_front(dialect)]
@@ -80,18 +79,31 @@ class Finder:
             gaps=_gaps(samples),
         )
 
-    def _names(self, matchers: str, at_s: float) -> frozenset[str]:
-        found = self.names(matchers, at_s - LOOK_BACK_S, at_s)
-        names = frozenset(name for name in found if isinstance(name, str))
-        self.records.append(
-            QueryRecord(
-                "prometheus", f"metric names of {{{matchers}}}" if matchers else "metric names", "ok", len(names)
-            )
-        )
-        return names
+    def _names(self, selectors: Sequence[str], at_s: float) -> tuple[frozenset[str], frozenset[str]]:
+        """The metric names under the first selector, and under the last; `TransportError` without them."""
+        late: frozenset[str] | TransportError = _late()
+        found: list[frozenset[str]] = []
+        for matchers, answer in zip(
+            selectors,
+            run_side_by_side(lambda held: self._names_of(held, at_s), selectors, self.deadline, late),
+            strict=True,
+        ):
+            if isinstance(answer, TransportError):
+                raise answer
+            query = f"metric names of {{{matchers}}}" if matchers else "metric names"
+            self.records.append(QueryRecord("prometheus", query, "ok", len(answer)))
+            found.append(answer)
+        return found[0], found[-1]
+
+    def _names_of(self, matchers: str, at_s: float) -> frozenset[str] | TransportError:
+        try:
+            names = self.names(matchers, at_s - LOOK_BACK_S, at_s)
+        except TransportError as error:
+            return error
+        return frozenset(name for name in names if isinstance(name, str))
 
     def _ask(self, queries: Sequence[str], at_s: float) -> list[_Answer]:
-        late: _Answer = TransportError(FailureKind.DEADLINE, "the time for all queries was used up")
+        late: _Answer = _late()
         answers = run_side_by_side(lambda query: self._instant(query, at_s), queries, self.deadline, late)
         for query, answer in zip(queries, answers, strict=True):
             if isinstance(answer, TransportError):
@@ -105,6 +117,10 @@ class Finder:
             return parse_elements(self.instant(query, at_s))
         except TransportError as error:
             return error
+
+
+def _late() -> TransportError:
+    return TransportError(FailureKind.DEADLINE, "the time for all queries was used up")
 
 
 def _metric(dialect: Dialect, present: frozenset[str]) -> str:

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from latencydoctor.sources.transport import Deadline
 
+GRACE_S = 0.2
+
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
@@ -40,8 +42,9 @@ def run_side_by_side(
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, len(questions)))]
     for thread in threads:
         thread.start()
+    # A request that notices the deadline itself has a little more time to hand over its own words.
+    patience = Deadline(deadline.ends_s + GRACE_S)
     for thread in threads:
-        # A grace period lets a request that notices the deadline itself hand over its own words.
-        thread.join(deadline.left_s + 0.25)
+        thread.join(patience.left_s)
     given_up.set()
     return [answers[index] for index in range(len(questions))]

@@ -21,7 +21,7 @@ from urllib3.response import BaseHTTPResponse
 
 from latencydoctor.evidence.redact import plain
 
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """Largest decompressed answer. 720 points of one series are 30 kB; a list of 500,000 metric names is 20 MB."""
 
 CHUNK_BYTES = 16 * 1024

@@ -1,0 +1,309 @@
+"""The Prometheus source against servers that are down, wrong, slow or hostile: one clear message each, in time."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
+from latencydoctor.content.locate import locate
+from latencydoctor.content.signals import read_signals
+from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError
+from latencydoctor.model.configuration import Credentials, PrometheusSource
+from latencydoctor.model.evidence import GapReason, Selection, Window
+from latencydoctor.model.readings import RangeQuery
+from latencydoctor.sources.prometheus import PrometheusMetrics
+from tests.contract.strangers import (
+    Answer,
+    Asked,
+    drip,
+    drip_head,
+    endless,
+    names_json,
+    prometheus_json,
+    stranger,
+)
+
+SIGNALS, DIALECTS = read_signals(locate())
+SECRET = "s3cr3t-t0ken-value"
+WINDOW = Window(1_800_000_000.0, 1_800_000_060.0)
+QUERY = RangeQuery("x", "", "up", WINDOW, 20.0)
+
+
+def discover(url: str, deadline_s: float = 5.0, **more: object) -> LatencyDoctorError:
+    """The error that discovery ends with."""
+    metrics = PrometheusMetrics(PrometheusSource(url, **more), deadline_s)  # type: ignore[arg-type]  # test shorthand
+    with pytest.raises(LatencyDoctorError) as caught:
+        metrics.discover(DIALECTS, Selection(""), 1_800_000_000.0)
+    return caught.value
+
+
+def reply(body: bytes, status: str = "200 OK", kind: str = "application/json", **more: str) -> Answer:
+    return lambda asked: asked.reply(body, status, kind, **more)
+
+
+def cut_short(asked: Asked) -> None:
+    asked.connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{")
+
+
+def cut_chunk(asked: Asked) -> None:
+    asked.connection.sendall(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"
+    )
+
+
+def silent(asked: Asked) -> None:
+    del asked
+    time.sleep(5)
+
+
+def hang_up(asked: Asked) -> None:
+    del asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (reply(b"", "401 Unauthorized"), SourceError, "credentials refused: HTTP 401"),
+        (reply(b'{"error": "no\\u001b[31m access"}', "403 Forbidden"), SourceError, "credentials refused: HTTP 403"),
+        (reply(b"nothing here", "404 Not Found", "text/plain"), SourceError, "not found: HTTP 404"),
+        (reply(b"<html>hello</html>", kind="text/html"), SourceError, "not JSON: the server sent text/html"),
+        (reply(b""), SourceError, "not JSON: the server sent an empty answer"),
+        (reply(b'{"status": "ok"}'), SourceError, "the server sent JSON that is not Prometheus's"),
+        (reply(b'{"data": {"a": 1}}'), SourceError, "the server sent JSON that is not Prometheus's"),
+        (reply(b"[1, 2]"), SourceError, "the server sent JSON that is not Prometheus's"),
+        (reply(b'{"status": "success", "data": ["a", '), CannotTell, "the JSON is cut off or broken"),
+        (reply(b"[" * 100_000), CannotTell, "the JSON is"),
+        (reply(b"oops", "500 Internal Server Error", "text/plain"), CannotTell, "error status: HTTP 500"),
+        (reply(b'{"error": "query\\u0007 engine"}', "503 Busy"), CannotTell, "HTTP 503: query engine"),
+        (cut_short, CannotTell, "answer broke off"),
+        (cut_chunk, CannotTell, "answer broke off"),
+        (hang_up, CannotTell, "answer broke off"),
+        (endless, CannotTell, "answer too large"),
+        (reply(b"", "302 Found", location="http://192.0.2.1/login"), SourceError, "to another host (192.0.2.1)"),
+        (reply(b"", "302 Found", location="/again"), SourceError, "redirected: more than 3 times in a row"),
+    ],
+)
+def test_what_is_no_working_prometheus_is_told_apart(
+    answer: Answer, kind: type[LatencyDoctorError], message: str
+) -> None:
+    with stranger(answer) as server:
+        started_s = time.monotonic()
+        error = discover(server.url)
+        assert time.monotonic() - started_s < 3
+    assert isinstance(error, kind)
+    assert message in error.message
+    assert error.message.isprintable()
+    assert error.hint
+
+
+def test_a_closed_port_fails_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        started_s = time.monotonic()
+        error = discover(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        assert time.monotonic() - started_s < 1
+    assert isinstance(error, CannotTell)
+    assert error.message == "Prometheus does not answer: connection refused"
+
+
+def test_an_unknown_host_is_said_to_be_unknown() -> None:
+    error = discover("http://no-such-host.invalid:9090", 5.0)
+    assert isinstance(error, CannotTell)
+    assert "host name not found" in error.message
+
+
+def test_plain_http_where_tls_was_asked_for() -> None:
+    with stranger(reply(b"{}")) as server:
+        error = discover(server.url.replace("http://", "https://"))
+    assert isinstance(error, SourceError)
+    assert "TLS failed" in error.message
+
+
+@pytest.mark.parametrize("answer", [drip, drip_head, silent])
+def test_a_slow_answer_ends_at_the_deadline(answer: Callable[[Asked], None]) -> None:
+    with stranger(answer) as server:
+        metrics = PrometheusMetrics(PrometheusSource(server.url), 0.6)
+        started_s = time.monotonic()
+        readings = metrics.collect([QUERY] * 10)
+        assert time.monotonic() - started_s < 2
+    assert {gap.reason for gap in readings.gaps} == {GapReason.DEADLINE}
+    assert len(readings.gaps) == len(readings.queries) == 10
+
+
+@pytest.mark.parametrize("answer", [drip, drip_head, silent])
+def test_discovery_too_ends_at_the_deadline(answer: Callable[[Asked], None]) -> None:
+    with stranger(answer) as server:
+        started_s = time.monotonic()
+        error = discover(server.url, 0.6)
+        assert time.monotonic() - started_s < 2
+    assert isinstance(error, CannotTell)
+    assert "deadline passed" in error.message
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    bomb = gzip.compress(b" " * (64 * 1024 * 1024), 9)
+    with stranger(reply(bomb, Content_Encoding="gzip")) as server:
+        error = discover(server.url, 20.0)
+    assert isinstance(error, CannotTell)
+    assert "answer too large: more than 32 MiB" in error.message
+
+
+def test_compressed_answers_and_a_path_prefix_work() -> None:
+    body = gzip.compress(prometheus_json([{"metric": {}, "values": [[1_800_000_020, "1"]]}], "matrix"))
+    with stranger(reply(body, Content_Encoding="gzip")) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url + "/team/prom/")).collect([QUERY])
+        assert server.asked[0].path.startswith("/team/prom/api/v1/query_range?query=up&start=1800000000.0")
+    assert readings.series[0].values == (1.0,)
+
+
+def test_a_redirect_on_the_same_host_is_followed() -> None:
+    def answer(asked: Asked) -> None:
+        if asked.path.startswith("/api"):
+            asked.reply(b"", "307 Temporary Redirect", location="/moved" + asked.path)
+        else:
+            asked.reply(prometheus_json([{"metric": {}, "values": [[1_800_000_020, "2"]]}], "matrix"))
+
+    with stranger(answer) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect([QUERY])
+    assert readings.series[0].values == (2.0,)
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ([], GapReason.NO_SERIES),
+        ([{"metric": {}, "values": [[1, "NaN"], [2, "+Inf"]]}], GapReason.NOT_A_NUMBER),
+        ([{"metric": {}, "values": [[1, "1"]]}, {"metric": {"a": "b"}, "values": []}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[1, "one"]]}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [["1", "1"]]}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[1]]}], GapReason.BAD_ANSWER),
+        ([{"metric": [], "values": []}], GapReason.BAD_ANSWER),
+        (["x"], GapReason.BAD_ANSWER),
+        ({}, GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[1, "1"]] * 13_000}], GapReason.BAD_ANSWER),
+    ],
+)
+def test_strange_results_are_gaps(result: object, reason: GapReason) -> None:
+    with stranger(reply(prometheus_json(result, "matrix"))) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect([QUERY])
+    assert [gap.reason for gap in readings.gaps] == [reason]
+    assert readings.series == ()
+
+
+def test_nan_points_are_left_out_and_the_rest_kept() -> None:
+    values = [[1, "NaN"], [2, "3.5"], [3, "-Inf"], [4, "4"]]
+    with stranger(reply(prometheus_json([{"metric": {}, "values": values}], "matrix"))) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect([QUERY])
+    assert readings.series[0].times_s == (2.0, 4.0)
+    assert readings.series[0].values == (3.5, 4.0)
+
+
+def test_discovery_that_fails_half_way_does_not_guess_a_service() -> None:
+    def answer(asked: Asked) -> None:
+        if "/label/" in asked.path:
+            asked.reply(names_json("nv_inference_request_success"))
+        else:
+            asked.reply(b"", "500 Internal Server Error")
+
+    with stranger(answer) as server:
+        assert isinstance(discover(server.url), CannotTell)
+
+
+def test_an_unknown_cadence_is_a_gap_and_the_rest_goes_on() -> None:
+    def answer(asked: Asked) -> None:
+        if "/label/" in asked.path:
+            asked.reply(names_json("nv_inference_request_success"))
+        elif "5m" in asked.path:
+            asked.reply(b"", "500 Internal Server Error")
+        else:
+            asked.reply(prometheus_json([{"metric": {"model": "m"}, "value": [1, "1"]}]))
+
+    with stranger(answer) as server:
+        metrics = PrometheusMetrics(PrometheusSource(server.url))
+        found = metrics.discover(DIALECTS, Selection(""), 1_800_000_000.0)
+    assert [candidate.model for candidate in found.candidates] == ["m"]
+    assert found.scrape_interval_s is None
+    assert [gap.signal for gap in found.gaps] == ["scrape_interval"]
+
+
+def credentials_sent(credentials: Credentials, environment: dict[str, str], url_prefix: str = "") -> list[str]:
+    """The Authorization headers that arrive, over a redirect on the same host."""
+
+    def answer(asked: Asked) -> None:
+        if asked.path.startswith("/api"):
+            asked.reply(b"", "302 Found", location="/moved")
+        else:
+            asked.reply(prometheus_json([], "matrix"))
+
+    with stranger(answer) as server:
+        url = server.url.replace("http://", f"http://{url_prefix}")
+        PrometheusMetrics(PrometheusSource(url, credentials), 5.0, environment).collect([QUERY])
+        return [asked.header("authorization") for asked in server.asked]
+
+
+def test_credentials_are_sent_to_their_own_host(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(SECRET + "\n")
+    basic = "Basic " + base64.b64encode(f"ann:{SECRET}".encode()).decode()
+    bearer = f"Bearer {SECRET}"
+    assert credentials_sent(Credentials(bearer_env="TOKEN"), {"TOKEN": SECRET}) == [bearer, bearer]
+    assert credentials_sent(Credentials(bearer_file=str(file)), {}) == [bearer, bearer]
+    assert credentials_sent(Credentials("ann", password_env="PW"), {"PW": SECRET}) == [basic, basic]
+    assert credentials_sent(Credentials("ann", password_file=str(file)), {}) == [basic, basic]
+    assert credentials_sent(Credentials(), {}, f"ann:{SECRET}@") == [basic, basic]
+    assert credentials_sent(Credentials(), {}) == ["", ""]
+
+
+def test_a_netrc_of_the_user_is_not_consulted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "netrc").write_text(f"machine 127.0.0.1 login ann password {SECRET}\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert credentials_sent(Credentials(), {}) == ["", ""]
+
+
+def test_credentials_do_not_follow_to_another_host_or_port() -> None:
+    with stranger(reply(prometheus_json([], "matrix"))) as thief:
+
+        def answer(asked: Asked) -> None:
+            asked.reply(b"", "302 Found", location=f"{thief.url}/api/v1/query_range")
+
+        with stranger(answer) as server:
+            source = PrometheusSource(server.url, Credentials(bearer_env="TOKEN"))
+            readings = PrometheusMetrics(source, 5.0, {"TOKEN": SECRET}).collect([QUERY])
+        assert thief.asked == []
+    assert [gap.reason for gap in readings.gaps] == [GapReason.BAD_ANSWER]
+    assert "another host" in readings.gaps[0].detail
+
+
+def test_secrets_appear_in_no_message_gap_or_query() -> None:
+    def answer(asked: Asked) -> None:
+        # A server that repeats what it was sent.
+        body = f'{{"error": "refused Authorization: {asked.header("authorization")}"}}'.encode()
+        asked.reply(body, "422 Unprocessable Entity" if "query_range" in asked.path else "401 Unauthorized")
+
+    with stranger(answer) as server:
+        source = PrometheusSource(server.url.replace("http://", f"http://ann:{SECRET}@"))
+        metrics = PrometheusMetrics(source, 5.0, {})
+        readings = metrics.collect([QUERY])
+        with pytest.raises(SourceError) as caught:
+            metrics.discover(DIALECTS, Selection(""), 1_800_000_000.0)
+    encoded = base64.b64encode(f"ann:{SECRET}".encode()).decode()
+    told = repr(readings) + repr(caught.value) + caught.value.message + caught.value.hint
+    assert "HTTP 422" in told
+    assert SECRET not in told
+    assert encoded not in told
+
+
+def test_a_dead_prometheus_alone_cannot_be_told() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        sources = Sources(PrometheusMetrics(PrometheusSource(f"http://127.0.0.1:{taken.getsockname()[1]}"), 2.0))
+        with pytest.raises(CannotTell, match="connection refused"):
+            collect(sources, Rules(DIALECTS, SIGNALS), CollectRequest(Selection(""), 1_800_000_000.0))
