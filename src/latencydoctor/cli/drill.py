@@ -53,6 +53,9 @@ def flash_crowd(
     report: Annotated[
         Path | None, typer.Option("--report", help="Write the incident report (Markdown) here. [default: none]")
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Store what the diagnosis read, for `diagnose --bundle`.")
+    ] = None,
     state: Annotated[
         Path | None, typer.Option("--state", help="State folder to use and keep. [default: a temporary one]")
     ] = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from latencydoctor.app import drill, scenarios, treat
@@ -20,22 +21,33 @@ from latencydoctor.model.remedy import NothingToDo, Plan
 from latencydoctor.report import machine, markdown
 
 
-def flash_crowd(fault: str, state: Path | None, observer: Observer, *, prove_rollback: bool, quick: bool) -> Drilled:
-    """Run one variant. Without `state` everything lies in a temporary folder that is removed at the end."""
-    scenario = scenarios.find(fault)
-    if quick:
+@dataclass(frozen=True, slots=True)
+class DrillRequest:
+    """What the command line says about one drill; `bundle` is where to store what its diagnosis read."""
+
+    fault: str
+    state: Path | None
+    prove_rollback: bool
+    quick: bool
+    bundle: Path | None
+
+
+def flash_crowd(request: DrillRequest, observer: Observer) -> Drilled:
+    """Run one variant. Without a state folder everything lies in a temporary one that is removed at the end."""
+    scenario = scenarios.find(request.fault)
+    if request.quick:
         scenario = scenario.quick()
     with ExitStack() as stack:
-        folder = state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ld-drill-")))
+        folder = request.state or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ld-drill-")))
         patient = BundledPatient(folder)
         edges = drill.Edges(
             patient=patient,
-            doctor=_Doctor(patient.configuration),
+            doctor=_Doctor(patient.configuration, request.bundle),
             loads=LocustRunner(folder / "load"),
             clock=wiring.SystemClock(),
             observer=observer,
         )
-        return drill.run(scenario, edges, prove_rollback=prove_rollback)
+        return drill.run(scenario, edges, prove_rollback=request.prove_rollback)
 
 
 def write_report(record: IncidentRecord, path: Path) -> None:
@@ -47,12 +59,15 @@ def write_report(record: IncidentRecord, path: Path) -> None:
 class _Doctor:
     """Implements `app.drill_ports.Doctor` by the code behind the commands, from the configuration file alone."""
 
-    def __init__(self, configuration: Path) -> None:
+    def __init__(self, configuration: Path, bundle: Path | None) -> None:
         self._request = wiring.DiagnoseRequest(config=configuration)
+        self._bundle = bundle
         self._found: wiring.Diagnosed | None = None
 
     def diagnose(self) -> Diagnosis:
         self._found = wiring.diagnose(self._request)
+        if self._bundle is not None:
+            wiring.save_bundle(self._bundle, self._found.collected)
         return self._found.diagnosis
 
     def plan(self, fix: str) -> Plan | NothingToDo:
