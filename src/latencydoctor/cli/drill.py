@@ -69,7 +69,8 @@ def flash_crowd(
     from latencydoctor.report import drill as words
 
     with _Board() as board:
-        drilled = stage.flash_crowd(fault.value, state, board.observe, prove_rollback=prove_rollback, quick=quick)
+        request = stage.DrillRequest(fault.value, state, prove_rollback, quick, save)
+        drilled = stage.flash_crowd(request, board.observe)
     if report is not None:
         stage.write_report(drilled.record, report)
         streams.stderr().print(f"report written to {report}", soft_wrap=True)
