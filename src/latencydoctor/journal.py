@@ -214,7 +214,7 @@ class JournalFolder:
             raise UsageError(f"{run_id!r} is not a run", hint="List them with `latencydoctor runs`.")
         path = self._path(run_id)
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as stream:
                 info = os.fstat(stream.fileno())
                 if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_JOURNAL_BYTES:

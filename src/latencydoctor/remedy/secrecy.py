@@ -15,7 +15,7 @@ _PATTERNS = (
         r"(?P<hide>\S+)"
     ),
     re.compile(r"(?i)\b(?P<keep>authorization[\"']?[ \t]*[:=][ \t]*)(?P<hide>\S+(?:[ \t]+\S+)?)"),
-    re.compile(r"(?i)\b(?P<keep>(?:bearer|basic)[ \t]+)(?P<hide>[A-Za-z0-9._~+/=-]{8,})"),
+    re.compile(r"(?i)\b(?P<keep>(?:bearer|basic)[ \t]+)(?P<hide>(?=\S*[0-9=])[A-Za-z0-9._~+/=-]{8,})"),
     re.compile(r"(?P<keep>://)(?P<hide>[^\s/@]+)(?=@)"),
     re.compile(r"(?P<keep>)(?P<hide>-----BEGIN [A-Z ]*PRIVATE KEY-----)"),
 )

@@ -14,7 +14,7 @@ from latencydoctor.errors import ContentError, KnownError, Refused
 from latencydoctor.model.remedy import TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import BundledTarget
-from latencydoctor.targets.controller_page import read_controller
+from latencydoctor.targets.controller_page import ControllerState, read_controller
 from latencydoctor.targets.state_folder import SETTINGS
 
 EFFECT_TIMEOUT_S = 30.0
@@ -30,9 +30,15 @@ class _GivenUpError(KnownError):
 class BundledChanger:
     """Changes one stack. Implements the port `Changer`."""
 
-    def __init__(self, target: BundledTarget, timeout_s: float = EFFECT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        target: BundledTarget,
+        timeout_s: float = EFFECT_TIMEOUT_S,
+        controller: Callable[[str], ControllerState] = read_controller,
+    ) -> None:
         self._target = target
         self._timeout_s = timeout_s
+        self._controller = controller
 
     def hold(self, run_id: str) -> AbstractContextManager[None]:
         """The lock beside the settings file; Refused, with its holder, when another has it."""
@@ -82,7 +88,7 @@ class BundledChanger:
 
     def _not_yet(self, generation: int) -> str:
         """Why the generation is not in effect yet; empty when it is."""
-        seen = read_controller(self._target.folder.endpoints().controller_metrics)
+        seen = self._controller(self._target.folder.endpoints().controller_metrics)
         if seen.in_effect == generation:
             return ""
         if seen.seen == generation and seen.failed:

@@ -1,0 +1,124 @@
+"""A real folder: links are not followed, a replace is whole or not at all, a lock names its holder and dies with it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.errors import KnownError, Refused
+from latencydoctor.targets.state_folder import LOCK, SETTINGS, Endpoints, StateFolder
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from latencydoctor.targets.state_folder import StateFolder
+with StateFolder(Path(sys.argv[1])).locked("20261130T070000Z-abcdef"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StateFolder:
+    (tmp_path / SETTINGS).write_bytes(b"a: 1\r\n")
+    return StateFolder(tmp_path)
+
+
+def test_text_is_read_and_replaced_byte_for_byte(folder: StateFolder) -> None:
+    assert folder.read(SETTINGS) == "a: 1\r\n"
+    (folder.path / SETTINGS).chmod(0o640)
+    folder.replace(SETTINGS, "a: Ü\r\n")
+    assert (folder.path / SETTINGS).read_bytes() == "a: Ü\r\n".encode()
+    assert stat.S_IMODE((folder.path / SETTINGS).stat().st_mode) == 0o640
+    folder.replace("new.yaml", "x")
+    assert stat.S_IMODE((folder.path / "new.yaml").stat().st_mode) == 0o600
+    assert sorted(path.name for path in folder.path.iterdir()) == ["new.yaml", SETTINGS]
+
+
+def test_links_and_odd_files_are_refused(folder: StateFolder, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("secret")
+    (folder.path / "link").symlink_to(outside)
+    os.mkfifo(folder.path / "pipe")
+    (folder.path / "binary").write_bytes(b"\xff\xfe")
+    (folder.path / "large").write_bytes(b"x" * 300_000)
+    for name, message in (
+        ("link", "cannot be read"), ("pipe", "not a regular file"), ("binary", "not UTF-8"), ("large", "larger than"),
+        ("absent", "cannot be read"),
+    ):  # fmt: skip
+        with pytest.raises(KnownError, match=message):
+            folder.read(name)
+
+
+def test_a_replaced_link_is_replaced_itself(folder: StateFolder, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("untouched")
+    (folder.path / "link").symlink_to(outside)
+    folder.replace("link", "inside")
+    assert outside.read_text() == "untouched"
+    assert (folder.path / "link").read_text() == "inside"
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(KnownError, match="there is no stack in") as refused:
+        StateFolder(tmp_path / "absent").read(SETTINGS)
+    assert "stack up" in refused.value.hint
+
+
+def test_a_full_disk_leaves_the_old_file(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(KnownError, match="No space left"):
+        folder.replace(SETTINGS, "a: 2\n")
+    assert [path.name for path in folder.path.iterdir()] == [SETTINGS]
+    assert folder.read(SETTINGS) == "a: 1\r\n"
+
+
+def test_endpoints_are_what_up_wrote(folder: StateFolder) -> None:
+    told = {"triton_grpc": "127.0.0.1:1", "controller_metrics": "http://x/", "admin_socket": "/a", "gateway": "g"}
+    (folder.path / "endpoints.json").write_text(json.dumps(told))
+    assert folder.endpoints() == Endpoints("127.0.0.1:1", "http://x/", "/a")
+    for damaged in ("{}", "[]", "x"):
+        (folder.path / "endpoints.json").write_text(damaged)
+        with pytest.raises(KnownError, match="damaged"):
+            folder.endpoints()
+
+
+def test_the_lock_names_its_holder_and_is_free_as_soon_as_that_is_dead(folder: StateFolder) -> None:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder.path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(Refused) as refused, folder.locked("other"):
+            pass
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    assert "locked by run 20261130T070000Z-abcdef, user " in refused.value.message
+    assert f"pid {holder.pid}, since 20" in refused.value.message
+    with folder.locked("mine"):
+        assert json.loads((folder.path / LOCK).read_text())["run"] == "mine"
+    assert (folder.path / LOCK).read_text() == ""
+    assert stat.S_IMODE((folder.path / LOCK).stat().st_mode) == 0o600
+
+
+def test_a_holder_that_has_not_said_who_it_is(folder: StateFolder) -> None:
+    with folder.locked("first"):
+        (folder.path / LOCK).write_text("")
+        with pytest.raises(Refused, match="has not said who it is yet"), folder.locked("second"):
+            pass
+
+
+def test_a_lock_that_is_a_link_is_not_followed(folder: StateFolder, tmp_path: Path) -> None:
+    (folder.path / LOCK).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(KnownError, match="cannot be used"), folder.locked("x"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()

@@ -1,0 +1,118 @@
+"""What a plan rests on: measured values, the rate that reaches the server, and the diagnosis that asked for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.app.planning import Basis, make_plan, measured_values
+from latencydoctor.errors import UsageError
+from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step
+from latencydoctor.model.evidence import Proof
+from latencydoctor.model.remedy import Plan
+from latencydoctor.remedy.plan_file import plan_to_json
+from tests.fakes.clock import FakeClock
+from tests.fakes.patient import FakePatient
+from tests.unit.builders import BEFORE, WINDOW, evidence, incident, values
+
+MEASURED = {
+    "e2e_p99_ms": 2140.0, "error_ratio": 0.004, "request_rate_rps": 360.0, "cache_hit_ratio": 0.1,
+    "compute_time_ms": 28.0, "batch_size_mean": 8.0, "execution_rate_eps": 35.7, "accelerator_busy_ratio": 0.29,
+}  # fmt: skip
+
+
+def finding(signal: str, value: float | None, query: str = "up") -> Finding:
+    return Finding(
+        signal, Answer.YES, "above the limit of 500 ms", value, 500.0, None, "ms", WINDOW, Proof("prometheus", query)
+    )
+
+
+def diagnosis(fix: str = "batch-floor", query: str = "up", *, known: bool = True) -> Diagnosis:
+    found = finding("queue_time_ms", 1800.0, query)
+    cause = Cause(
+        "batching-failed",
+        "Batching has failed",
+        "",
+        "",
+        "",
+        fix,
+        Confidence.HIGH,
+        (found, finding("e2e_p99_ms", None)),
+        (),
+    )
+    whole = evidence()
+    return Diagnosis(
+        whole.selection, whole.now_s, WINDOW, BEFORE, incident(), cause if known else None,
+        (Step("q", "?", Answer.YES, (found,)),), (), (), (), (), (), (), "latency-spike", "", False,
+        "" if known else "the queue cannot be seen",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> FakePatient:
+    return FakePatient(tmp_path / "stack")
+
+
+def plan(patient: FakePatient, basis: Basis) -> Plan:
+    made = make_plan("batch-floor", patient, FakeClock(), basis)
+    assert isinstance(made, Plan)
+    return made
+
+
+def test_the_plan_tells_why_it_is_made_and_what_is_expected(patient: FakePatient) -> None:
+    made = plan(patient, Basis(diagnosis(), evidence(*values(MEASURED))))
+    assert made.justification == (
+        "incident: p99 latency 2,140 ms > 1,000 ms",
+        "cause batching-failed (high confidence): Batching has failed",
+        "queue_time_ms is 1800 ms (above the limit of 500 ms) [prometheus: up]",
+        "e2e_p99_ms is not known (above the limit of 500 ms) [prometheus: up]",
+    )
+    assert dict(made.before_values) == MEASURED
+    # What the cache answers never reaches the server: 360/s with one in ten answered by it.
+    assert made.predictions[1].method.startswith("simulated queue at 324 requests/s")
+    assert made.simulated
+    for line in ("-    max_batch_size: 8", "+    max_batch_size: 32"):
+        assert line in made.diff.splitlines()
+        assert line.replace("    ", "") in made.compiled_diff.splitlines()
+    assert not [line for line in made.diff.splitlines() if line[:1] in "+-" and "generation" in line]
+
+
+def test_without_evidence_the_figures_of_the_diagnosis_are_used(patient: FakePatient) -> None:
+    assert measured_values(Basis(diagnosis())) == {"queue_time_ms": 1800.0}
+    assert measured_values(Basis()) == {}
+    made = plan(patient, Basis())
+    assert made.justification == ("No diagnosis was given; the fix was asked for by name.",)
+    assert all(prediction.after is None for prediction in made.predictions)
+    assert any("arrival rate is not known" in line for line in made.side_effects)
+
+
+def test_a_fix_that_the_diagnosis_did_not_ask_for_says_so(patient: FakePatient) -> None:
+    for fix, told in (("", "names no fix, not batch-floor"), ("add-gpu", "names add-gpu, not batch-floor")):
+        assert any(told in line for line in plan(patient, Basis(diagnosis(fix))).justification)
+    made = plan(patient, Basis(diagnosis(known=False)))
+    assert made.justification[1] == "No cause was found; the fix was asked for by name. the queue cannot be seen"
+
+
+def test_what_is_no_number_is_left_out() -> None:
+    measured = values({"e2e_p99_ms": math.nan, "error_ratio": math.inf, "queue_time_ms": 3.0})
+    assert measured_values(Basis(evidence=evidence(*measured))) == {"queue_time_ms": 3.0}
+
+
+def test_a_secret_in_a_query_does_not_reach_the_plan(patient: FakePatient) -> None:
+    made = plan(patient, Basis(diagnosis(query="http://admin:planted@prometheus/ token=planted")))
+    assert "planted" not in plan_to_json(made)
+
+
+def test_an_unknown_fix_is_named(patient: FakePatient) -> None:
+    with pytest.raises(UsageError, match="no fix 'magic'"):
+        make_plan("magic", patient, FakeClock())
+
+
+def test_the_same_grounds_give_the_same_plan(patient: FakePatient) -> None:
+    basis = Basis(diagnosis(), evidence(*values(MEASURED)))
+    assert plan_to_json(plan(patient, basis)) == plan_to_json(plan(patient, basis))
+    other = dataclasses.replace(basis, evidence=evidence(*values({**MEASURED, "e2e_p99_ms": 2141.0})))
+    assert plan(patient, basis).digest != plan(patient, other).digest

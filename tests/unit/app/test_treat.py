@@ -1,0 +1,476 @@
+"""One change as a transaction: what is refused, what is undone, what is kept, and what can be brought back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.app import recovery, treat
+from latencydoctor.app.planning import Basis
+from latencydoctor.app.runs import unfinished
+from latencydoctor.app.transaction import Tools
+from latencydoctor.app.treat import make_plan
+from latencydoctor.errors import Held, KnownError, Refused, RollbackFailed, RolledBack, UsageError
+from latencydoctor.journal import JournalFolder
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState
+from latencydoctor.remedy.plan_file import plan_digest
+from latencydoctor.remedy.settings_text import generation_of, settings_digest
+from latencydoctor.targets.state_folder import SETTINGS
+from tests.fakes.clock import FakeClock
+from tests.fakes.patient import BROKEN, EFFECTIVE, FakePatient
+from tests.fakes.verifier import GOOD, NOTHING, SLOW, FakeVerifier
+from tests.unit.builders import evidence, values
+
+INCIDENT = {
+    "e2e_p99_ms": 2140.0,
+    "error_ratio": 0.004,
+    "request_rate_rps": 320.0,
+    "accelerator_memory_used_bytes": 2e9,
+    "accelerator_memory_total_bytes": 8e9,
+}
+
+
+class Ward:
+    """A patient, its journals, and everything to treat it with."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.patient = FakePatient(state)
+        self.clock = FakeClock()
+        self.history = JournalFolder(state / "journal", self.clock.now_s)
+        self.said: list[str] = []
+
+    def tools(self, *readings: Reading, cancelled: Callable[[], bool] = treat.never) -> Tools:
+        return Tools(
+            target=self.patient,
+            changer=self.patient.changer(),
+            history=self.history,
+            verifier=FakeVerifier(*readings) if readings else None,
+            clock=self.clock,
+            observer=lambda progress: self.said.append(progress.phase),
+            cancelled=cancelled,
+        )
+
+    def plan(self, **measured: float) -> Plan:
+        basis = Basis(evidence=evidence(*values({**INCIDENT, **measured})))
+        plan = make_plan("batch-floor", self.patient, self.clock, basis)
+        assert isinstance(plan, Plan)
+        return plan
+
+    @property
+    def settings(self) -> str:
+        return (self.state / SETTINGS).read_text()
+
+    def is_old(self) -> bool:
+        """Old content in the file and in the server, whatever the generation."""
+        running = (self.state / EFFECTIVE).read_text()
+        return settings_digest(self.settings) == settings_digest(BROKEN) == settings_digest(running)
+
+    def is_new(self) -> bool:
+        running = (self.state / EFFECTIVE).read_text()
+        return "max_batch_size: 32" in self.settings and settings_digest(self.settings) == settings_digest(running)
+
+    def events(self) -> list[str]:
+        return [entry.event for entry in self.history.entries(self.history.list()[0].run_id)]
+
+    def files(self) -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in self.state.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def ward(tmp_path: Path) -> Ward:
+    return Ward(tmp_path / "stack")
+
+
+def test_a_fix_that_holds_is_kept_and_every_step_is_in_the_journal_in_order(ward: Ward) -> None:
+    outcome = treat.apply(ward.plan(), ward.tools(GOOD))
+
+    assert (outcome.state, outcome.error) == (RunState.KEPT, None)
+    assert ward.is_new()
+    assert generation_of(ward.settings) == 8
+    assert outcome.digest == settings_digest(ward.settings)
+    assert outcome.in_effect_s is not None
+    assert outcome.verification is not None
+    assert len(outcome.verification.checks) == 3
+    assert ward.events() == [
+        RunEvent.STARTED,
+        RunEvent.WRITE_INTENT,
+        RunEvent.WRITE_DONE,
+        RunEvent.COMMITTED,
+        RunEvent.CHECK,
+        RunEvent.CHECK,
+        RunEvent.CHECK,
+        RunEvent.DECISION,
+        RunEvent.ENDED,
+    ]
+
+
+def test_the_change_leaves_comments_and_everything_else_alone(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    changed = {a: b for a, b in zip(BROKEN.splitlines(), ward.settings.splitlines(), strict=True) if a != b}
+    assert changed == {
+        "generation: 7": "generation: 8",
+        "    preferred_batch_size: 0   # none preferred": "    preferred_batch_size: 16   # none preferred",
+        "    max_batch_size: 8": "    max_batch_size: 32",
+        "    timeout_micros: 0": "    timeout_micros: 100000",
+    }
+
+
+def test_planning_and_a_dry_run_change_no_byte(ward: Ward) -> None:
+    before = ward.files()
+    treat.preview(ward.plan(), ward.tools(GOOD))
+    assert ward.files() == before
+
+
+def test_after_the_fix_there_is_nothing_to_plan(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    again = make_plan("batch-floor", ward.patient, ward.clock, Basis(evidence=evidence(*values(INCIDENT))))
+    assert isinstance(again, NothingToDo)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda plan: dataclasses.replace(plan, title="another"),
+        lambda plan: dataclasses.replace(plan, operations=plan.operations[:1]),
+        lambda plan: dataclasses.replace(plan, before_values=()),
+    ],
+)
+def test_a_plan_edited_by_hand_is_refused(ward: Ward, edit: Callable[[Plan], Plan]) -> None:
+    plan, before = ward.plan(), ward.files()
+    with pytest.raises(Refused, match="changed after it was made"):
+        treat.apply(edit(plan), ward.tools(GOOD))
+    assert {name: text for name, text in ward.files().items() if not name.endswith(".lock")} == before
+
+
+def test_a_stale_plan_is_refused_and_says_what_changed(ward: Ward) -> None:
+    plan = ward.plan()
+    changed = BROKEN.replace("generation: 7", "generation: 8").replace("max_batch_size: 8", "max_batch_size: 4")
+    (ward.state / SETTINGS).write_text(changed)
+    (ward.state / EFFECTIVE).write_text(changed)
+    with pytest.raises(Refused, match=r"stale: settings\.yaml has changed since \(generation 7 then, 8 now\)"):
+        treat.apply(plan, ward.tools(GOOD))
+    assert ward.settings == changed
+    assert ward.history.list() == ()
+
+
+def test_a_plan_for_another_target_is_refused(ward: Ward, tmp_path: Path) -> None:
+    other = Ward(tmp_path / "other")
+    with pytest.raises(Refused, match="not for"):
+        treat.apply(ward.plan(), other.tools(GOOD))
+
+
+def resigned(plan: Plan, **fields: object) -> Plan:
+    """A plan that a person crafted: changed, with a digest that fits."""
+    crafted = dataclasses.replace(plan, **fields)  # type: ignore[arg-type]  # any field, by name
+    return dataclasses.replace(crafted, digest=plan_digest(crafted))
+
+
+def test_a_crafted_plan_reaches_no_further_than_the_catalogue(ward: Ward) -> None:
+    plan, tools = ward.plan(), ward.tools(GOOD)
+    first, *rest = plan.operations
+    crafted = [
+        (resigned(plan, operations=(dataclasses.replace(first, after="4096"), *rest)), "only 1 to 1024"),
+        (resigned(plan, operations=(dataclasses.replace(first, after="-1"), *rest)), "only 1 to 1024"),
+        (resigned(plan, operations=(dataclasses.replace(first, after="16\ncache: {}"), *rest)), "only 1 to 1024"),
+        (resigned(plan, operations=(dataclasses.replace(first, key="accelerator"), *rest)), "may not set"),
+        (resigned(plan, operations=(dataclasses.replace(first, object="../other.yaml"), *rest)), "may not set"),
+        (resigned(plan, operations=(dataclasses.replace(first, before="12"), *rest)), "stale"),
+        (resigned(plan, operations=(first, first)), "twice"),
+        (resigned(plan, operations=()), "changes nothing"),
+        (resigned(plan, operations=(first,) * 9), "too far"),
+        (resigned(plan, objects=plan.objects[:1]), "exactly the objects"),
+        (resigned(plan, fix="rm-rf"), "does not exist"),
+        (resigned(plan, diff="nothing to see"), "something else than what it shows"),
+        (resigned(plan, compiled_diff=""), "something else than what it shows"),
+    ]
+    for bad, message in crafted:
+        with pytest.raises(Refused, match=message):
+            treat.apply(bad, tools)
+    assert ward.is_old()
+    assert ward.history.list() == ()
+
+
+def test_settings_outside_the_folder_are_not_followed(ward: Ward, tmp_path: Path) -> None:
+    plan = ward.plan()
+    outside = tmp_path / "outside.yaml"
+    outside.write_text(BROKEN)
+    (ward.state / SETTINGS).unlink()
+    (ward.state / SETTINGS).symlink_to(outside)
+    with pytest.raises(KnownError, match="cannot be read"):
+        treat.apply(plan, ward.tools(GOOD))
+    assert outside.read_text() == BROKEN
+
+
+def test_settings_that_are_not_in_effect_are_not_planned_upon(ward: Ward) -> None:
+    (ward.state / SETTINGS).write_text(BROKEN.replace("max_batch_size: 8", "max_batch_size: 9"))
+    with pytest.raises(KnownError, match="not in effect"):
+        ward.plan()
+
+
+def test_settings_with_a_secret_are_neither_planned_nor_journalled(ward: Ward) -> None:
+    secret = BROKEN.replace("accelerator:", "# password: hunter2-planted\naccelerator:")
+    for name in (SETTINGS, EFFECTIVE):
+        (ward.state / name).write_text(secret)
+    with pytest.raises(Refused, match="line 10 looks like it holds a secret") as refused:
+        ward.plan()
+    assert "hunter2" not in str(refused.value) + refused.value.hint
+
+
+def test_what_the_server_refuses_is_not_planned(ward: Ward) -> None:
+    from latencydoctor.errors import ContentError
+    from latencydoctor.remedy.batch_floor import BatchFloor
+
+    with pytest.raises(ContentError, match="refuses these settings"):
+        make_plan("batch-floor", ward.patient, ward.clock, wanted=BatchFloor(max_batch_size=500))
+
+
+def test_the_holder_of_the_lock_is_named(ward: Ward) -> None:
+    plan = ward.plan()
+    with (
+        ward.patient.changer().hold("20261130T070000Z-abcdef"),
+        pytest.raises(Refused, match=r"locked by run 20261130T070000Z-abcdef, user .+, host .+, pid \d+, since 2"),
+    ):
+        treat.apply(plan, ward.tools(GOOD))
+    assert ward.is_old()
+    assert treat.apply(plan, ward.tools(GOOD)).state is RunState.KEPT
+
+
+def test_a_controller_that_refuses_leads_back_to_the_old_state(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.refuses = lambda text: "max_batch_size: 32" in text
+    outcome = treat.apply(plan, ward.tools(GOOD))
+    assert outcome.state is RunState.UNDONE
+    assert isinstance(outcome.error, RolledBack)
+    assert "refused generation 8" in outcome.reason
+    assert ward.is_old()
+    assert generation_of(ward.settings) == 9
+    assert unfinished(ward.history) == ()
+
+
+def test_a_server_that_never_answers_leaves_an_unfinished_run_for_recovery(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.stuck = True
+    outcome = treat.apply(plan, ward.tools(GOOD))
+    assert outcome.state is RunState.ROLLBACK_FAILED
+    assert isinstance(outcome.error, RollbackFailed)
+    assert outcome.journal in outcome.error.hint
+    assert "latencydoctor runs recover" in outcome.error.hint
+    assert settings_digest(ward.settings) == settings_digest(BROKEN)
+
+    ward.patient.stuck = False
+    with pytest.raises(Refused, match="never finished") as refused:
+        treat.apply(plan, ward.tools(GOOD))
+    assert "latencydoctor runs recover" in refused.value.hint
+    with pytest.raises(Refused, match="never finished"):
+        treat.rollback(ward.tools(GOOD))
+    assert [told for _, told in recovery.describe(ward.tools())] == ["undo what was not committed"]
+    (recovered,) = recovery.recover(ward.tools())
+    assert (recovered.state, recovered.error) == (RunState.UNDONE, None)
+    assert ward.is_old()
+    assert recovery.recover(ward.tools()) == ()
+
+
+def test_recovery_that_cannot_reach_the_server_can_be_run_again_or_closed_by_hand(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.stuck = True
+    treat.apply(plan, ward.tools(GOOD))
+    (failed,) = recovery.recover(ward.tools())
+    assert isinstance(failed.error, RollbackFailed)
+    assert len(unfinished(ward.history)) == 1
+    (closed,) = recovery.recover(ward.tools(), accept=True)
+    assert closed.state is RunState.HELD
+    assert unfinished(ward.history) == ()
+
+
+def test_recovery_stops_at_settings_that_are_neither_old_nor_new(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.stuck = True
+    treat.apply(plan, ward.tools(GOOD))
+    ward.patient.stuck = False
+    third = BROKEN.replace("max_batch_size: 8", "max_batch_size: 11")
+    (ward.state / SETTINGS).write_text(third)
+    (outcome,) = recovery.recover(ward.tools())
+    assert isinstance(outcome.error, RollbackFailed)
+    assert "someone else" in outcome.error.message
+    assert ward.settings == third
+
+
+def test_three_failed_checks_in_a_row_roll_back_and_measure_again(ward: Ward) -> None:
+    plan = ward.plan(e2e_p99_ms=900.0)
+    outcome = treat.apply(plan, ward.tools(SLOW))
+    assert outcome.state is RunState.ROLLED_BACK
+    assert isinstance(outcome.error, RolledBack)
+    assert ward.is_old()
+    assert outcome.digest == plan.objects[0].digest
+    assert outcome.remeasured is not None
+    assert outcome.remeasured.p99_ms == 1500.0
+    assert outcome.verification is not None
+    assert outcome.verification.decision is Decision.ROLL_BACK
+
+
+def test_a_fix_that_only_helps_is_held_because_the_state_before_was_worse(ward: Ward) -> None:
+    outcome = treat.apply(ward.plan(), ward.tools(SLOW))
+    assert outcome.state is RunState.HELD
+    assert isinstance(outcome.error, Held)
+    assert "rollback" in outcome.error.hint
+    assert ward.is_new()
+
+
+@pytest.mark.parametrize("readings", [(), (NOTHING,)])
+def test_no_data_is_held_and_never_kept(ward: Ward, readings: tuple[Reading, ...]) -> None:
+    outcome = treat.apply(ward.plan(), ward.tools(*readings))
+    assert isinstance(outcome.error, Held)
+    assert "no data" in outcome.reason
+    assert ward.is_new()
+
+
+def test_memory_that_ran_away_rolls_back_at_once(ward: Ward) -> None:
+    outcome = treat.apply(ward.plan(), ward.tools(dataclasses.replace(GOOD, memory_bytes=7e9)))
+    assert outcome.state is RunState.ROLLED_BACK
+    assert "memory is worse" in outcome.reason
+    assert outcome.verification is not None
+    assert len(outcome.verification.checks) == 1
+
+
+def test_an_interrupt_during_the_steps_undoes_them(ward: Ward) -> None:
+    plan = ward.plan()
+    asked = iter([False] * 1)
+    outcome = treat.apply(plan, ward.tools(GOOD, cancelled=lambda: next(asked, True)))
+    assert (outcome.state, outcome.interrupted, outcome.error) == (RunState.UNDONE, True, None)
+    assert ward.is_old()
+    assert unfinished(ward.history) == ()
+
+
+def test_an_interrupt_during_verification_keeps_the_new_state_and_closes_the_journal(ward: Ward) -> None:
+    tools = ward.tools(GOOD)
+    cancelled = lambda: "effect" in ward.said  # noqa: E731  # as short as what it says
+    outcome = treat.apply(ward.plan(), dataclasses.replace(tools, cancelled=cancelled))
+    assert (outcome.state, outcome.interrupted, outcome.error) == (RunState.APPLIED, True, None)
+    assert ward.is_new()
+    assert unfinished(ward.history) == ()
+    assert isinstance(treat.rollback(ward.tools(GOOD), force=True), treat.Outcome)
+    assert ward.is_old()
+
+
+def test_a_second_interrupt_leaves_the_run_to_recovery(ward: Ward) -> None:
+    plan = ward.plan()
+
+    def stop() -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        treat.apply(plan, ward.tools(GOOD, cancelled=stop))
+    (run,) = unfinished(ward.history)
+    assert run.state is RunState.OPEN
+    recovery.recover(ward.tools())
+    assert ward.is_old()
+
+
+def test_a_rollback_brings_back_every_byte_but_the_generation(ward: Ward) -> None:
+    plan = ward.plan(e2e_p99_ms=900.0)
+    applied = treat.apply(plan, ward.tools(GOOD))
+    outcome = treat.rollback(ward.tools(GOOD), force=True)
+    assert isinstance(outcome, treat.Outcome)
+    assert (outcome.kind, outcome.state, outcome.error) == ("rollback", RunState.ROLLED_BACK, None)
+    assert ward.settings == BROKEN.replace("generation: 7", "generation: 9")
+    assert outcome.digest == plan.objects[0].digest
+    assert outcome.remeasured is not None
+    assert ward.is_old()
+    newest = ward.history.list()[0]
+    assert (newest.kind, newest.of) == ("rollback", applied.run_id)
+    with pytest.raises(UsageError, match="no applied run"):
+        treat.rollback(ward.tools(GOOD))
+    assert isinstance(treat.rollback(ward.tools(GOOD), applied.run_id), NothingToDo)
+
+
+def test_a_rollback_to_a_state_measured_worse_needs_force(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    for tools in (ward.tools(GOOD), ward.tools()):  # by what is measured now, and by the run's own last check
+        with pytest.raises(Held, match="2140 ms then, 120 ms now"):
+            treat.rollback(tools)
+    assert ward.is_new()
+    treat.rollback(ward.tools(GOOD), force=True)
+    assert ward.is_old()
+
+
+def test_a_rollback_from_a_state_that_got_worse_needs_no_force(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    worse = Reading(p99_ms=4000.0, error_ratio=0.2, memory_bytes=2e9, requests=900.0)
+    assert isinstance(treat.rollback(ward.tools(worse)), treat.Outcome)
+    assert ward.is_old()
+
+
+def test_a_rollback_of_what_someone_changed_since_is_refused(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    third = ward.settings.replace("max_batch_size: 32", "max_batch_size: 64")
+    for name in (SETTINGS, EFFECTIVE):
+        (ward.state / name).write_text(third)
+    with pytest.raises(Refused, match="changed since run"):
+        treat.rollback(ward.tools(GOOD), force=True)
+    assert ward.settings == third
+
+
+def test_a_rollback_that_fails_ends_in_the_new_state(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    ward.patient.refuses = lambda text: "max_batch_size: 8" in text
+    outcome = treat.rollback(ward.tools(GOOD), force=True)
+    assert isinstance(outcome, treat.Outcome)
+    assert isinstance(outcome.error, RollbackFailed)
+    assert ward.is_new()
+    assert unfinished(ward.history) == ()
+
+
+@pytest.mark.parametrize("run_id", ["20261130T070000Z-abcdef", "../../etc/passwd"])
+def test_an_unknown_run_is_a_usage_error(ward: Ward, run_id: str) -> None:
+    with pytest.raises(UsageError):
+        treat.rollback(ward.tools(GOOD), run_id)
+
+
+def test_an_undone_run_has_nothing_to_roll_back(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.refuses = lambda text: "max_batch_size: 32" in text
+    undone = treat.apply(plan, ward.tools(GOOD))
+    with pytest.raises(UsageError, match="nothing of it is in place"):
+        treat.rollback(ward.tools(GOOD), undone.run_id)
+
+
+def test_a_change_between_check_and_write_is_refused_and_nothing_is_written(ward: Ward) -> None:
+    plan, tools = ward.plan(), ward.tools(GOOD)
+    third = BROKEN.replace("max_batch_size: 8", "max_batch_size: 11")
+
+    class Meddled:
+        """A changer that is overtaken just before it writes."""
+
+        @contextmanager
+        def hold(self, run_id: str) -> Iterator[None]:
+            with tools.changer.hold(run_id):
+                yield
+
+        def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Callable[[], bool]) -> object:
+            (ward.state / SETTINGS).write_text(third)
+            return tools.changer.write(settings_text, expected=expected, cancelled=cancelled)
+
+    with pytest.raises(Refused, match="changed by someone else"):
+        treat.apply(plan, dataclasses.replace(tools, changer=Meddled()))  # type: ignore[arg-type]  # stands in
+    assert ward.settings == third
+    assert unfinished(ward.history) == ()
+
+
+def test_secrets_in_evidence_and_errors_reach_neither_plan_nor_journal(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.refuses = lambda text: "max_batch_size: 32" in text
+    tools = ward.tools(GOOD)
+    log = ward.history.start()
+    log.record("run started", kind="apply", note="http://admin:s3cr3t-planted@host/ token=s3cr3t-planted")
+    log.record("run ended", state="undone", reason="Authorization: Bearer s3cr3t-planted", inner={"a": ["pw", 1]})
+    treat.apply(plan, tools)
+    written = b"".join(path.read_bytes() for path in (ward.state / "journal").iterdir())
+    assert b"s3cr3t-planted" not in written
+    first = json.loads(Path(log.path).read_bytes().splitlines()[0])
+    assert first["fields"]["note"] == "http://[redacted]@host/ token=[redacted]"
