@@ -105,7 +105,7 @@ def test_up_twice_is_one_stack(live_stack: Endpoints, live_layout: Layout) -> No
     again = cli.invoke(app, ["up", "--state", str(live_layout.state)])
     assert again.exit_code == 0, again.output
     assert live_stack.gateway in again.stdout
-    assert "next: latencydoctor --config" in again.stdout
+    assert "next: latencydoctor diagnose --config" in again.stdout
     assert live_layout.supervisor_pid.read_text(encoding="utf-8") == pid
 
 

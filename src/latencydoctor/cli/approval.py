@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-
-import typer
 
 from latencydoctor.cli import streams
 from latencydoctor.errors import KnownError, Refused
@@ -18,8 +17,17 @@ def ask(question: str, *, yes: bool) -> None:
         return
     if not streams.interactive():
         raise Refused("not approved: there is no terminal to ask on", hint="Give --yes to approve beforehand.")
-    if not typer.confirm(question, default=False, err=True):
+    streams.stderr().print(f"{question} [y/N] ", end="")
+    if not _says_yes():
         raise Refused("not approved", hint="Nothing was changed.")
+
+
+def _says_yes() -> bool:
+    # typer's own prompt takes an interrupt and the end of input for one and the same, and exits 1 for both.
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def reader(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import signal
 import sys
 from types import FrameType
@@ -12,7 +12,7 @@ import typer
 from latencydoctor import __version__
 from latencydoctor.cli import configuration, diagnose, drill, exit_codes, logs, rules, stack, streams, treat
 from latencydoctor.cli.exit_codes import ExitCode
-from latencydoctor.errors import LatencyDoctorError
+from latencydoctor.errors import KnownError, LatencyDoctorError
 
 app = typer.Typer(
     name="latencydoctor",
@@ -55,19 +55,24 @@ def root(
 def main() -> None:
     """Run the command line and exit; the only place that catches everything."""
     signal.signal(signal.SIGTERM, _terminate)
+    streams.prepare()
     try:
-        app()
+        app(prog_name="latencydoctor")
+        code: int | str | None = ExitCode.OK
+    except SystemExit as ended:
+        code = ended.code
     except LatencyDoctorError as error:
-        _complain(error)
-        code = exit_codes.of(error)
+        code = _complain(error)
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except Terminated:
         code = ExitCode.TERMINATED
-    except BrokenPipeError:
-        code = _reader_left()
     except Exception as error:  # noqa: BLE001 - the one boundary: a bug ends in a short message and a file
         code = _unexpected(error)
+    try:
+        streams.close()
+    except LatencyDoctorError as error:
+        code = _complain(error)
     sys.exit(code)
 
 
@@ -75,24 +80,25 @@ def _terminate(_signal: int, _frame: FrameType | None) -> None:
     raise Terminated
 
 
-def _complain(error: LatencyDoctorError) -> None:
+def _complain(error: LatencyDoctorError) -> ExitCode:
+    """Each problem on a line of its own, then the hint; a hint may be a list, such as the services to choose from."""
     from latencydoctor.report.foreign import clean
 
     console = streams.stderr()
     for line in str(error).splitlines():
         console.print(clean(f"error: {line}", limit=1000), style="bold red", soft_wrap=True)
     if error.hint:
-        console.print(clean(f"hint: {error.hint}", limit=1000), soft_wrap=True)
-
-
-def _reader_left() -> ExitCode:
-    """`latencydoctor ... | head` is no failure; stdout is closed here so that Python's exit does not complain again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ExitCode.OK
+        for line in f"hint: {error.hint}".splitlines():
+            console.print(clean(line, limit=1000), soft_wrap=True)
+    return exit_codes.of(error)
 
 
 def _unexpected(error: Exception) -> ExitCode:
     from latencydoctor.cli import crash
+
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        # Not every write is ours: typer prints its own help.
+        return _complain(KnownError("there is no room left to write to", hint="Make room, then try again."))
 
     path = crash.write(error)
     console = streams.stderr()

@@ -83,7 +83,7 @@ def _show_endpoints(layout: Layout, endpoints: Endpoints, form: str) -> None:
         f"{'accelerator':<13}{endpoints.accelerator}{' (simulated: no GPU has these times)' if simulated else ''}"
     )
     typer.echo(f"{'state':<13}{layout.state}")
-    typer.echo(f"next: latencydoctor --config {layout.doctor_config} diagnose")
+    typer.echo(f"next: latencydoctor diagnose --config {layout.doctor_config}")
 
 
 @app.command()

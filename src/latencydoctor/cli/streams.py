@@ -4,11 +4,38 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO, cast
 
 from rich.console import Console
 
+from latencydoctor.errors import KnownError
+
 _PIPED_WIDTH = 120
+
+
+class _Guarded:
+    """A stream whose reader may leave: `latencydoctor ... | head` is no failure, and the exit code stays the verdict.
+
+    Everything but writing is the stream's own.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _reader_may_leave(self._stream):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with _reader_may_leave(self._stream):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 def stdout() -> Console:
@@ -23,7 +50,44 @@ def stderr() -> Console:
 
 def write(text: str) -> None:
     """A finished document to stdout, as it is."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    guarded = _Guarded(sys.stdout)
+    guarded.write(text if text.endswith("\n") else text + "\n")
+    guarded.flush()
+
+
+def prepare() -> None:
+    """Before the first word: a stream that is closed leads nowhere, and what an encoding lacks becomes an escape."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        stream = getattr(sys, name)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def close() -> None:
+    """Write out what is buffered; `KnownError` when stdout cannot take it. Afterwards nothing is left to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        _Guarded(stream).flush()
+
+
+@contextmanager
+def _reader_may_leave(stream: TextIO) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _discard(stream)
+    except OSError as error:
+        _discard(stream)
+        reason = error.strerror or str(error)
+        raise KnownError(f"the output cannot be written: {reason}", hint="Make room where it goes.") from error
+
+
+def _discard(stream: TextIO) -> None:
+    """What is written from now on goes nowhere; Python's own exit would complain again otherwise."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def interactive() -> bool:
@@ -36,7 +100,7 @@ def _console(stream: TextIO) -> Console:
     bare = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not stream.isatty()
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _PIPED_WIDTH
     return Console(
-        file=stream,
+        file=cast(TextIO, _Guarded(stream)),
         color_system=None if bare else "auto",
         force_terminal=False if bare else None,
         highlight=False,
