@@ -33,8 +33,9 @@ class Asked:
 
     def reply(self, body: bytes, status: str = "200 OK", kind: str = "application/json", **more: str) -> None:
         """A complete answer; `more` are further headers, `_` for `-`."""
-        extra = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in more.items())
-        head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{extra}\r\n"
+        headers = {"Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close", **more}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {status}\r\n{lines}\r\n"
         self.connection.sendall(head.encode() + body)
 
 

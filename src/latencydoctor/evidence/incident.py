@@ -7,6 +7,7 @@ was bad earlier and is well now is healthy. Without traffic or without a latency
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -105,7 +106,8 @@ class _Case:
 
 def judge(points: Mapping[str, Points], grid: Grid, slo: Slo) -> Judgement:
     """Decide from the last windows, and trace a bad stretch back to its onset."""
-    case = _Case(grid, _latency(points, grid), points.get(ERRORS), points.get(RATE))
+    rate = points.get(RATE)
+    case = _Case(grid, _latency(points, grid), points.get(ERRORS), rate if rate and rate.at else None)
     recent = range(max(case.last - WINDOWS_RECENT + 1, 0), case.last + 1)
     judged = [index for index in recent if case.says_something(index)][-WINDOWS_JUDGED:]
     bounds = _Bounds(slo.p99_ms, slo.error_ratio)
@@ -118,12 +120,24 @@ def judge(points: Mapping[str, Points], grid: Grid, slo: Slo) -> Judgement:
         bounds = _with_baseline(case, slo, _step(case))
     if _count_bad(case, judged, bounds) < WINDOWS_BAD:
         return _calm(case, _healthy(case, judged, slo))
-    first = walk_back(case.last, lambda index: case.bad(index, bounds))
-    # The stretch began where latency left its old level, which may be before it passed the SLO.
-    wider = _with_baseline(case, slo, first)
-    first = min(first, walk_back(case.last, lambda index: case.bad(index, wider)))
+    first = _onset(case, slo, bounds)
     incident = _incident(case, judged, bounds, first)
     return Judgement(incident, first, case.last, case.baseline_of(first))
+
+
+def _onset(case: _Case, slo: Slo, bounds: _Bounds) -> int:
+    """Where latency left its old level, which may be before it passed the SLO.
+
+    The windows before the SLO was passed may belong to a slow rise, so the baseline is taken again before each earlier
+    onset found, until none is.
+    """
+    first = walk_back(case.last, lambda index: case.bad(index, bounds))
+    while True:
+        wider = _with_baseline(case, slo, first)
+        earlier = walk_back(case.last, functools.partial(case.bad, bounds=wider))
+        if earlier >= first:
+            return first
+        first = earlier
 
 
 def _latency(points: Mapping[str, Points], grid: Grid) -> Points | None:
