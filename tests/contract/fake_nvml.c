@@ -1,0 +1,92 @@
+/* A small libnvidia-ml.so.1: as many GPUs as $FAKE_GPUS says, and the calls named in $FAKE_FAIL ("call=code,...") fail. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct { unsigned gpu, memory; } utilization;
+typedef struct { unsigned long long total, free, used; } memory;
+typedef struct { unsigned version, supported; } gpm_support;
+typedef struct { char *short_name, *long_name, *unit; } metric_info;
+typedef struct { unsigned id; int result; double value; metric_info info; } metric;
+typedef struct { unsigned version, count; void *first, *second; metric metrics[333]; } metrics_get;
+
+static int outcome(const char *call) {
+    const char *list = getenv("FAKE_FAIL");
+    size_t length = strlen(call);
+    while (list && *list) {
+        if (!strncmp(list, call, length) && list[length] == '=') return atoi(list + length + 1);
+        list = strchr(list, ',');
+        if (list) list++;
+    }
+    return 0;
+}
+#define CALL(name) int code = outcome(name); if (code) return code
+
+int nvmlInitWithFlags(unsigned flags) { (void)flags; return outcome("init"); }
+int nvmlShutdown(void) { return 0; }
+const char *nvmlErrorString(int code) { static char text[32]; snprintf(text, sizeof text, "error %d", code); return text; }
+int nvmlDeviceGetCount_v2(unsigned *count) {
+    CALL("count");
+    const char *gpus = getenv("FAKE_GPUS");
+    *count = gpus ? (unsigned)atoi(gpus) : 1;
+    return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = (void *)(size_t)(index + 1); return 0; }
+int nvmlDeviceGetUtilizationRates(void *device, utilization *found) {
+    CALL("utilization");
+    found->gpu = (unsigned)(20 * (size_t)device);
+    found->memory = 5;
+    return 0;
+}
+int nvmlDeviceGetMemoryInfo(void *device, memory *found) {
+    CALL("memory");
+    (void)device;
+    found->total = 1000; found->used = 400; found->free = 600;
+    return 0;
+}
+int nvmlDeviceGetClockInfo(void *device, int kind, unsigned *mhz) {
+    CALL("clock");
+    (void)kind;
+    *mhz = device == (void *)1 ? 1500 : 900;
+    return 0;
+}
+int nvmlDeviceGetMaxClockInfo(void *device, int kind, unsigned *mhz) {
+    CALL("max_clock");
+    (void)device; (void)kind;
+    *mhz = outcome("zero_clock") ? 0 : 1800;
+    return 0;
+}
+int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons) {
+    CALL("reasons");
+    /* The second GPU is too hot; the first only runs at its power cap. */
+    *reasons = device == (void *)1 ? 0x4 : 0x40;
+    return 0;
+}
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) {
+    CALL("temperature");
+    (void)device; (void)sensor;
+    *celsius = 61;
+    return 0;
+}
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) { CALL("power"); (void)device; *milliwatts = 250500; return 0; }
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts) {
+    CALL("power_limit");
+    (void)device;
+    *milliwatts = 700000;
+    return 0;
+}
+int nvmlGpmQueryDeviceSupport(void *device, gpm_support *found) {
+    CALL("gpm");
+    (void)device;
+    found->supported = !outcome("gpm_unsupported");
+    return 0;
+}
+int nvmlGpmSampleAlloc(void **sample) { *sample = malloc(8); return 0; }
+int nvmlGpmSampleFree(void *sample) { free(sample); return 0; }
+int nvmlGpmSampleGet(void *device, void *sample) { (void)device; (void)sample; return outcome("gpm_sample"); }
+int nvmlGpmMetricsGet(metrics_get *asked) {
+    CALL("gpm_metrics");
+    asked->metrics[0].result = outcome("gpm_value");
+    asked->metrics[0].value = asked->metrics[0].id == 2 ? 35.0 : -1.0;
+    return 0;
+}
