@@ -5,6 +5,7 @@ Reads only. Implements the port `Target`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,11 +43,14 @@ class BundledTarget:
         effective = read_effective(endpoints.triton_grpc, model)
         compiled = render(endpoints.admin_socket, text)
         generation = generation_of(text)
+        # What a restarted server would load; a change that lived in the server alone would be lost with it.
+        stored = f"models/{model}/config.pbtxt"
         return TargetState(
             target=self.name,
             objects=(
                 TargetObject(SETTINGS_OBJECT, generation, settings_digest(text)),
                 TargetObject(f"triton model {model}", generation, effective.digest),
+                TargetObject(stored, generation, hashlib.sha256(self.folder.read(stored).encode()).hexdigest()),
             ),
             settings=settings,
             settings_text=text,

@@ -20,6 +20,10 @@ from latencydoctor.targets.state_folder import SETTINGS
 EFFECT_TIMEOUT_S = 30.0
 """A reload takes about a second; a restarted controller or server comes back within a few."""
 
+GIVE_UP_S = 8.0
+"""How long the controller must go on reporting a failure before it is believed: it reports one while Triton restarts,
+and still the last one while it works on new settings."""
+
 POLL_S = 0.1
 
 
@@ -34,10 +38,12 @@ class BundledChanger:
         self,
         target: BundledTarget,
         timeout_s: float = EFFECT_TIMEOUT_S,
+        give_up_s: float = GIVE_UP_S,
         controller: Callable[[str], ControllerState] = read_controller,
     ) -> None:
         self._target = target
         self._timeout_s = timeout_s
+        self._give_up_s = give_up_s
         self._controller = controller
 
     def hold(self, run_id: str) -> AbstractContextManager[None]:
@@ -62,19 +68,24 @@ class BundledChanger:
     def _settled(self, generation: int, wanted: str, cancelled: Callable[[], bool]) -> TargetState:
         """The state once the generation is in effect and the server runs what it asks for."""
         deadline = time.monotonic() + self._timeout_s
+        give_up = deadline
         waiting = "nothing was heard yet"
         while time.monotonic() < deadline:
             if cancelled():
                 raise KnownError(f"interrupted while waiting for generation {generation} to be in effect")
             try:
-                waiting = self._not_yet(generation)
-                if not waiting:
+                seen = self._controller(self._target.folder.endpoints().controller_metrics)
+                waiting = f"the controller has generation {seen.in_effect} in effect"
+                if seen.in_effect == generation:
                     state = self._target.read()
                     if state.digest != wanted:
                         raise _GivenUpError("the settings were changed by someone else while they took effect")
-                    waiting = "; ".join(state.not_in_effect)
-                    if not waiting:
+                    if not state.not_in_effect:
                         return state
+                    waiting = "; ".join(state.not_in_effect)
+                give_up = min(give_up, time.monotonic() + self._give_up_s) if seen.failed else deadline
+                if time.monotonic() >= give_up:
+                    raise _refused(generation, seen)
             except _GivenUpError:
                 raise
             except (KnownError, ContentError) as error:
@@ -86,14 +97,9 @@ class BundledChanger:
             hint="See `latencydoctor stack status` and the controller's log.",
         )
 
-    def _not_yet(self, generation: int) -> str:
-        """Why the generation is not in effect yet; empty when it is."""
-        seen = self._controller(self._target.folder.endpoints().controller_metrics)
-        if seen.in_effect == generation:
-            return ""
-        if seen.seen == generation and seen.failed:
-            raise _GivenUpError(
-                f"the controller refused generation {generation}; generation {seen.in_effect} is still in effect",
-                hint="See the controller's log for the reason.",
-            )
-        return f"the controller has generation {seen.in_effect} in effect"
+
+def _refused(generation: int, seen: ControllerState) -> _GivenUpError:
+    return _GivenUpError(
+        f"the controller refused generation {generation}; generation {seen.in_effect} is still in effect",
+        hint="See the controller's log for the reason.",
+    )

@@ -59,11 +59,13 @@ class StateFolder:
             os.close(descriptor)
 
     def read(self, name: str) -> str:
-        """A file's text, byte for byte; KnownError when it is absent, a link, too large or not UTF-8."""
+        """A file's text, byte for byte; KnownError when it is absent, a link, too large or not UTF-8.
+
+        `name` may lead through folders; none of them may be a link either.
+        """
         with self._folder() as folder:
             try:
-                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
-                with os.fdopen(descriptor, "rb") as stream:
+                with os.fdopen(_open_inside(folder, name), "rb") as stream:
                     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                         raise KnownError(f"{self.path / name} is not a regular file", hint="Put a plain file there.")
                     content = stream.read(MAX_FILE_BYTES + 1)
@@ -147,6 +149,21 @@ class StateFolder:
             yield
             os.ftruncate(descriptor, 0)
         finally:
+            os.close(descriptor)
+
+
+def _open_inside(folder: int, name: str) -> int:
+    """A descriptor of a file below the folder, each step taken from the one before and never through a link."""
+    *folders, last = name.split("/")
+    if not all(_PLAIN_NAME.fullmatch(part) for part in (*folders, last)):
+        raise KnownError(f"{name!r} is not a plain name", hint="Names inside a stack's folder are plain words.")
+    held = [folder]
+    try:
+        for part in folders:
+            held.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))
+        return os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=held[-1])
+    finally:
+        for descriptor in held[1:]:
             os.close(descriptor)
 
 
