@@ -45,6 +45,8 @@ from latencydoctor.load.shapes import Due, Timetable
 from latencydoctor.model.load import LoadPlan
 
 _MARK_EVERY_S = 0.1
+# Locust needs a moment to start its user; without this the first requests of every run would be late.
+_LEAD_S = 0.1
 _LONGEST_NAP_S = 0.5
 _ANSWER_LIMIT_BYTES = 64 * 1024
 _SPARE_FILES = 64
@@ -112,7 +114,7 @@ class OpenLoop:
         # Intended times come from a clock that is never set back, written down as time since the epoch.
         self._epoch_s = time.time() - time.monotonic()
         self._asker = Asker(plan.questions, plan.mix, plan.seed, first_order_number(time.time()))
-        start_s = time.monotonic()
+        start_s = time.monotonic() + _LEAD_S
         self._timetable = Timetable(plan.phases, plan.seed, start_s)
         # No timer: gevent's count from the loop's last turn, and the imports before the first took half a second.
         self._until_s = start_s + plan.bound_s
@@ -249,10 +251,10 @@ def main(plan_path: Path, samples_path: Path, parent: int) -> bool:
     """One run, from reading the plan to the last answer; whether it went as asked."""
     environment = Environment(user_classes=[Crowd])
     runner = environment.create_local_runner()
-    Crowd.loop = loop = OpenLoop(plan_file.read(plan_path), SampleWriter(samples_path))
     # A collection that walks Locust's thousands of objects would hold every request up by tens of milliseconds.
     gc.collect()
     gc.freeze()
+    Crowd.loop = loop = OpenLoop(plan_file.read(plan_path), SampleWriter(samples_path))
     # A request that breaks down (on a full disk, say) must end the run: gevent would go on without its sample.
     hub = gevent.get_hub()
     hub.SYSTEM_ERROR = (*hub.SYSTEM_ERROR, Exception)
