@@ -62,9 +62,12 @@ def _cause(walked: Walked, evidence: Evidence) -> Cause:
 
 
 def _witnesses(deciding: Step | None) -> tuple[Finding, ...]:
-    """The comparisons that say yes, each once; those that say no belong to the path, not to the proof."""
+    """The comparisons that say yes, one a signal; those that say no belong to the path, not to the proof.
+
+    A signal that is compared more than once is shown by its last comparison: guards stand first in a playbook.
+    """
     agreeing = (finding for finding in (deciding.findings if deciding else ()) if finding.answer is Answer.YES)
-    return tuple({(one.signal, one.comparison, one.threshold): one for one in agreeing}.values())
+    return tuple({finding.signal: finding for finding in agreeing}.values())
 
 
 def _confidence(deciding: Step | None, steps: tuple[Step, ...]) -> Confidence:

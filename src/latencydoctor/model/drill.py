@@ -32,7 +32,7 @@ class Scenario:
 
     def quick(self) -> Scenario:
         """The same with shorter windows: enough to try, too short to quote."""
-        return replace(self, calm_s=16.0, measure_s=10.0, settle_s=3.0)
+        return replace(self, calm_s=22.0, measure_s=10.0, settle_s=3.0)
 
 
 @dataclass(frozen=True, slots=True)

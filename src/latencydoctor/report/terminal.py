@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,19 +20,22 @@ _STATE_STYLE = {
 _ANSWER_STYLE = {Answer.YES: "bold red", Answer.NO: "green", Answer.UNKNOWN: "yellow"}
 _LABEL_WIDTH = 9
 _BAR_WIDTH = 20
+_WIDE = 120
+_SHOWN_GAPS = 6
+_SHOWN_SHARE_RATIO = 0.02
 
 
 def show(result: Diagnosis, console: Console, *, verbose: bool = False) -> None:
-    """Print a diagnosis; `verbose` adds every finding, query and gap."""
+    """Print a diagnosis; `verbose` adds whole questions, every part of the time, every gap and query."""
     rows: list[RenderableType] = [_headline(result)]
     if result.cause is not None:
-        rows += _cause(result.cause)
+        rows += _cause(result.cause, wide=console.width >= _WIDE)
     elif result.inconclusive and result.incident.state is IncidentState.INCIDENT:
         rows.append(_line("CAUSE", Text(f"cannot tell: {result.inconclusive}", style="yellow")))
     if result.path:
-        rows.append(_block("PATH", _path(result.path)))
+        rows.append(_block("PATH", _path(result.path, verbose)))
     if result.ledger and result.incident.state is IncidentState.INCIDENT:
-        rows.append(_block("TIME", _ledger(result.ledger)))
+        rows.append(_block("TIME", _ledger(result.ledger, verbose)))
     if result.log_events:
         rows.append(_block("LOGS", _logs(result)))
     if result.missing:
@@ -71,12 +73,12 @@ def _headline(result: Diagnosis) -> RenderableType:
     return text
 
 
-def _cause(cause: Cause) -> list[RenderableType]:
+def _cause(cause: Cause, *, wide: bool) -> list[RenderableType]:
     title = Text(cause.title, style="bold")
-    title.append(f"  ({cause.id}, confidence {cause.confidence.value})", style="dim")
+    title.append(f"  ({cause.id}, confidence {cause.confidence.value})", style="not bold dim")
     rows: list[RenderableType] = [_line("CAUSE", title), _line("", plain(cause.meaning))]
     if cause.evidence:
-        rows.append(Padding(_findings(cause.evidence), (0, 0, 0, _LABEL_WIDTH + 1)))
+        rows.append(_block("PROOF", _findings(cause.evidence) if wide else _stacked(cause.evidence)))
     if cause.symptoms:
         rows.append(_line("SYMPTOMS", _symptoms(cause.symptoms)))
     rows.append(_line("DO", Text(cause.advice, style="bold")))
@@ -86,15 +88,33 @@ def _cause(cause: Cause) -> list[RenderableType]:
 
 
 def _findings(findings: tuple[Finding, ...]) -> RenderableType:
+    """One line a finding, its query at the end, for screens with room for it."""
+    told = [(name(one.signal), compared(one), f"before {before(one)}" if before(one) else "") for one in findings]
     table = Table.grid(padding=(0, 2))
-    for _ in range(3):
-        table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+    for column in zip(*told, strict=True):
+        # Without a least width rich takes these columns' room for the query beside them.
+        table.add_column(no_wrap=True, min_width=max(map(len, column)))
+    table.add_column(no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    for words, finding in zip(told, findings, strict=True):
+        table.add_row(*words, _query(finding))
+    return table
+
+
+def _stacked(findings: tuple[Finding, ...]) -> RenderableType:
+    """The query on a line of its own below the numbers, for narrow screens."""
+    table = Table.grid()
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for finding in findings:
         was = before(finding)
-        query = plain(finding.proof.query, limit=500) if finding.proof else Text()
-        table.add_row(name(finding.signal), compared(finding), f"before {was}" if was else "", query)
+        table.add_row(Text(f"{name(finding.signal)} {compared(finding)}{f', before {was}' if was else ''}"))
+        query = Text("  ", style="dim")
+        query.append_text(_query(finding))
+        table.add_row(query)
     return table
+
+
+def _query(finding: Finding) -> Text:
+    return plain(finding.proof.query, style="dim", limit=500) if finding.proof else Text()
 
 
 def _symptoms(findings: tuple[Finding, ...]) -> Text:
@@ -102,12 +122,13 @@ def _symptoms(findings: tuple[Finding, ...]) -> Text:
     return Text(", ".join(parts))
 
 
-def _path(steps: tuple[Step, ...]) -> RenderableType:
+def _path(steps: tuple[Step, ...], verbose: bool) -> RenderableType:
+    """One line a question: the answer, and what settled it. A no is what was ruled out."""
     table = Table.grid(padding=(0, 1))
-    table.add_column(width=7, no_wrap=True)
-    table.add_column(ratio=1)
+    table.add_column(min_width=7, no_wrap=True)
+    table.add_column(ratio=1, no_wrap=not verbose, overflow="ellipsis")
     for step in steps:
-        text = Text(step.question)
+        text = Text(step.question if verbose else f"{step.node.replace('_', ' ')}?")
         deciding = _deciding(step)
         if deciding:
             text.append(f"  {deciding}", style="dim")
@@ -118,18 +139,19 @@ def _path(steps: tuple[Step, ...]) -> RenderableType:
 def _deciding(step: Step) -> str:
     """The numbers that settled it: for a no or an unknown the first that said so, for a yes those that agree."""
     findings = [one for one in step.findings if one.answer is step.answer]
-    chosen = findings if step.answer is Answer.YES else findings[:1]
+    chosen = list({one.signal: one for one in findings}.values()) if step.answer is Answer.YES else findings[:1]
     return "; ".join(f"{name(one.signal)} {compared(one)}" for one in chosen[:3])
 
 
-def _ledger(rows: tuple[LedgerRow, ...]) -> RenderableType:
+def _ledger(rows: tuple[LedgerRow, ...], verbose: bool) -> RenderableType:
+    """Parts of the mean time with a bar; parts below 2 % only when `verbose`."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column(no_wrap=True)
     for row in rows:
-        if row.mean_ms is None:
+        if row.mean_ms is None or (abs(row.share_ratio or 0.0) < _SHOWN_SHARE_RATIO and not verbose):
             continue
         share = max(0.0, min(1.0, row.share_ratio or 0.0))
         was = f"before {amount(row.baseline_ms, 'ms')}" if row.baseline_ms is not None else ""
@@ -139,7 +161,7 @@ def _ledger(rows: tuple[LedgerRow, ...]) -> RenderableType:
 
 def _logs(result: Diagnosis) -> RenderableType:
     table = Table.grid(padding=(0, 1))
-    table.add_column(width=8, no_wrap=True)
+    table.add_column(no_wrap=True, min_width=8)
     table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     for event in result.log_events[:4]:
         line = Text(f"{event.rule} x{event.count} {clock(event.first_s)}-{clock(event.last_s)} ")
@@ -149,13 +171,16 @@ def _logs(result: Diagnosis) -> RenderableType:
 
 
 def _missing(result: Diagnosis, verbose: bool) -> Text:
-    gaps = result.missing if verbose else result.missing[:6]
-    parts = [
-        f"{name(gap.signal)} ({gap.reason.value}{': ' + clean(gap.detail) if verbose and gap.detail else ''})"
-        for gap in gaps
-    ]
-    rest = len(result.missing) - len(gaps)
-    return Text(", ".join(parts) + (f" and {rest} more (--verbose)" if rest else ""), style="yellow")
+    """What could not be seen; one source that is absent as a whole is named once."""
+    parts: list[str] = []
+    for gap in result.missing:
+        told = "NVML" if gap.signal.startswith("nvml_") and not verbose else name(gap.signal)
+        detail = f": {clean(gap.detail)}" if verbose and gap.detail else ""
+        parts.append(f"{told} ({gap.reason.value}{detail})")
+    parts = list(dict.fromkeys(parts))
+    shown = parts if verbose else parts[:_SHOWN_GAPS]
+    rest = len(parts) - len(shown)
+    return Text(", ".join(shown) + (f" and {rest} more (--verbose)" if rest else ""), style="yellow")
 
 
 def _queries(result: Diagnosis) -> RenderableType:
