@@ -59,7 +59,8 @@ def prepare() -> None:
     """Before the first word: a stream that is closed leads nowhere, and what an encoding lacks becomes an escape."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            # Open to the end of the program, so there is no block to close it after.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         stream = getattr(sys, name)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

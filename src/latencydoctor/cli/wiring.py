@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.app.fresh_metrics import MetricsVerifier
@@ -24,8 +24,9 @@ from latencydoctor.model.configuration import Configuration, PrometheusSource
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.evidence import Collected, Evidence, Selection
 from latencydoctor.model.playbook import Playbook
-from latencydoctor.targets.bundled import BundledTarget
-from latencydoctor.targets.executor import BundledChanger
+
+if TYPE_CHECKING:
+    from latencydoctor.targets.bundled import BundledTarget
 
 
 class SystemClock:
@@ -187,6 +188,10 @@ def treatment(
             "no target to change is configured",
             hint="Give --target DIR (a stack's state folder), or write targets: {bundled: {state: DIR}} into the file.",
         )
+    # Triton's client costs half a second to load, and only a change needs it.
+    from latencydoctor.targets.bundled import BundledTarget
+    from latencydoctor.targets.executor import BundledChanger
+
     clock = SystemClock()
     target = BundledTarget(state)
     verifier = None
