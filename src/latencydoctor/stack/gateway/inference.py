@@ -20,7 +20,8 @@ from latencydoctor.stack.encoder.tokenize import MAX_TOKENS, Tokens
 _CHANNEL_OPTIONS = (
     # The library's own backoff reaches two minutes; a Triton that was killed is back after one second.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    # Also what one attempt to connect may take, which on a busy machine is more than it looks.
+    ("grpc.min_reconnect_backoff_ms", 1000),
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.enable_http_proxy", 0),
 )

@@ -24,6 +24,10 @@ from latencydoctor.stack.settings import CacheSettings, InferenceSettings, Setti
 FAQ = (FaqAnswer("orders-cancel", "Open Orders."), FaqAnswer("orders-late", "We are sorry."))
 
 
+def ignore(_what: str) -> None:
+    """Told of what this test does not look at."""
+
+
 class MemoryModel:
     """Answers when it may; `error` fails every call."""
 
@@ -86,7 +90,7 @@ class Bench:
         self.stream = io.StringIO()
         self.series = GatewaySeries()
         self.events = EventLog(self.stream, lambda: 0.0, lambda name: self.series.event(name).add())
-        self.cache = AnswerCache(self.store, lambda: 0.0, [].append)
+        self.cache = AnswerCache(self.store, lambda: 0.0, ignore)
         answerer = Answerer(FAQ, tokenise, self._model_at, self.cache, self.series, self.events)
         self.app = GatewayApp(answerer, self._effective, self.series, self.events, max_inflight)
 
