@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from latencydoctor.app.drill_ports import Place, Treated
+from latencydoctor.app.drill_ports import Executions, Place, Treated
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Drilled, DrillFigures, DrillWindow, Scenario
 from latencydoctor.model.evidence import IncidentState
@@ -24,6 +24,10 @@ SAME_RATE_RATIO = 0.02
 MAX_LATE_P99_MS = 50.0
 """A generator that sends later than this has measured itself."""
 
+MAX_OVERRUN_RATIO = 0.01
+"""Executions that took longer than the time they simulate. Above one in a hundred they would show in a p99; a few
+are what any shared machine's scheduler does to a process."""
+
 
 @dataclass(slots=True)
 class Course:
@@ -39,6 +43,7 @@ class Course:
     treated: Treated | None = None
     applied_s: float | None = None
     verified_s: float | None = None
+    executions: Executions | None = None
     misses: list[str] = field(default_factory=list)
 
     def note(self, at_s: float, what: str, proof: str = "") -> None:
@@ -60,6 +65,9 @@ def judge(course: Course) -> None:
         misses.append("an alert fired although the settings are healthy")
     if course.scenario.expected_fix:
         _judge_fix(course)
+    ran = course.executions
+    if ran is not None and ran.overruns > ran.count * MAX_OVERRUN_RATIO:
+        misses.append(f"{ran.overruns:g} of {ran.count:g} executions took longer than the time they simulate")
     for window in course.windows:
         late_ms = window.stats.late_p99_ms
         if late_ms is not None and late_ms > MAX_LATE_P99_MS:

@@ -49,9 +49,7 @@ def run(scenario: Scenario, edges: Edges, *, prove_rollback: bool = False) -> Dr
             if prove_rollback:
                 _prove_rollback(course, edges, load)
         _measure_the_untreated(course, edges, load)
-        overruns = edges.patient.overruns()
-        if overruns:
-            course.misses.append(f"{overruns:g} executions took longer than the time they simulate")
+        course.executions = edges.patient.executions()
         judge(course)
         return tell(course)
     finally:

@@ -21,6 +21,14 @@ class Place:
     deadline_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class Executions:
+    """Executions of the model since the start; `overruns` took longer than their simulated time (0 on real devices)."""
+
+    count: float
+    overruns: float
+
+
 class Patient(Protocol):
     """A stack of the drill's own, brought up broken or healthy as the scenario says."""
 
@@ -32,8 +40,8 @@ class Patient(Protocol):
         """Names of the alerts that Prometheus itself says fire now; pending ones do not count."""
         ...
 
-    def overruns(self) -> float:
-        """Executions that took longer than the simulated time; any makes the simulated figures worthless."""
+    def executions(self) -> Executions:
+        """How many executions there were, and how many took longer than the time they simulate."""
         ...
 
     def down(self) -> None:

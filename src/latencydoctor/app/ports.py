@@ -85,6 +85,10 @@ class Changer(Protocol):
         """
         ...
 
+    def refuse_held(self) -> None:
+        """Raises `Refused` as `hold` does while another has the lock; takes and writes nothing."""
+        ...
+
     def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
         """Put the settings in place atomically and wait until they are in effect; return the state read back.
 

@@ -7,7 +7,8 @@ simply run again.
 from __future__ import annotations
 
 from latencydoctor.app.runs import Phase, Run, read_run, unfinished
-from latencydoctor.app.transaction import Outcome, Tools, Transaction
+from latencydoctor.app.transaction import Transaction
+from latencydoctor.app.treatment import Outcome, Tools
 from latencydoctor.model.remedy import RunEvent, RunState, RunSummary
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from latencydoctor.app.ports import Cancelled, Changer, Clock, Observer, Progress, RunHistory, RunLog, Target, Verifier
+from latencydoctor.app.ports import Progress, RunLog
 from latencydoctor.app.runs import RECOVER, Change, check_fields, start_fields, state_fields
-from latencydoctor.app.verify import Schedule, Watch, measure, unverified, verify
+from latencydoctor.app.treatment import Outcome, Tools, never
+from latencydoctor.app.verify import measure, unverified, verify
 from latencydoctor.errors import Held, LatencyDoctorError, Refused, RollbackFailed, RolledBack
 from latencydoctor.model.remedy import (
     Check,
@@ -18,59 +18,7 @@ from latencydoctor.model.remedy import (
     TargetState,
     Verification,
 )
-from latencydoctor.remedy.judge import JudgePolicy
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
-
-
-def never() -> bool:
-    """Nobody asks to stop; what undoing uses, so that it runs to its end."""
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """Everything outside that treating touches. `verifier` is None where no metrics source is configured."""
-
-    target: Target
-    changer: Changer
-    history: RunHistory
-    verifier: Verifier | None
-    clock: Clock
-    observer: Observer
-    cancelled: Cancelled = never
-    schedule: Schedule = field(default_factory=Schedule)
-    policy: JudgePolicy = field(default_factory=JudgePolicy)
-
-    def watch(self, verifier: Verifier) -> Watch:
-        """What verification needs of these."""
-        return Watch(verifier, self.clock, self.observer, self.cancelled, self.schedule, self.policy)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended. `error` names the exit code, None where that is 0; `digest` is the settings' digest now.
-
-    `in_effect_s` is when the change was seen in effect, None when it never was. `interrupted`: someone asked to stop;
-    during the steps they were undone, during verification the new state stays. `remeasured` is the one check after a
-    rollback.
-    """
-
-    run_id: str
-    journal: str
-    kind: str
-    state: RunState
-    reason: str
-    digest: str = ""
-    in_effect_s: float | None = None
-    verification: Verification | None = None
-    remeasured: Check | None = None
-    interrupted: bool = False
-    error: LatencyDoctorError | None = None
-
-    def raise_error(self) -> None:
-        """Raises the error, if there is one; for callers that have shown the outcome."""
-        if self.error is not None:
-            raise self.error
 
 
 class Transaction:
@@ -107,20 +55,20 @@ class Transaction:
             raise
         except LatencyDoctorError as error:
             return self._abandon(error.message)
-        self._log.record(RunEvent.WRITE_DONE, **state_fields(state))
-        wrong = _differing(state, proof, change.after_digest)
-        if wrong:
-            return self._abandon(f"not what was asked for: {wrong}")
-        if tools.cancelled():
-            return self._abandon("interrupted")
-        self._committed(state)
-        return None
-
-    def _committed(self, state: TargetState) -> None:
-        self._in_effect_s = self._tools.clock.now_s()
+        try:
+            self._log.record(RunEvent.WRITE_DONE, **state_fields(state))
+            wrong = _differing(state, proof, change.after_digest)
+            if wrong:
+                return self._abandon(f"not what was asked for: {wrong}")
+            if tools.cancelled():
+                return self._abandon("interrupted")
+            self._log.record(RunEvent.COMMITTED, digest=state.digest)
+        except KnownError as error:  # the journal: what cannot be recorded must not stay
+            return self._abandon(error.message)
+        self._in_effect_s = tools.clock.now_s()
         self._digest = state.digest
-        self._log.record(RunEvent.COMMITTED, digest=state.digest)
-        self._tools.observer(Progress("effect", f"generation {state.generation} is in effect"))
+        tools.observer(Progress("effect", f"generation {state.generation} is in effect"))
+        return None
 
     def _abandon(self, reason: str) -> Outcome:
         """Undo an uncommitted step; the run ends as undone, or stays unfinished when that fails."""
@@ -128,7 +76,7 @@ class Transaction:
         failed = self.undo(reason)
         if failed is not None:
             return self._outcome(RunState.ROLLBACK_FAILED, reason, interrupted=interrupted, error=failed)
-        self._end(RunState.UNDONE, reason=reason)
+        self._note(RunEvent.ENDED, state=RunState.UNDONE, reason=reason, digest=self._digest)
         text = f"the change was undone: {reason}"
         error: LatencyDoctorError | None = None
         if self._change.kind == "rollback" and not interrupted:
@@ -137,11 +85,21 @@ class Transaction:
             error = RolledBack(text, hint="The old state is in effect and proven by digest. " + self._see_journal())
         return self._outcome(RunState.UNDONE, text, interrupted=interrupted, error=error)
 
+    def _note(self, event: RunEvent, **fields: object) -> None:
+        """Records while undoing: bringing the old state back matters more than writing it down.
+
+        A run whose end is missing is settled again by recovery, which finds the old state in place.
+        """
+        try:
+            self._log.record(event, **fields)
+        except KnownError as error:
+            self._tools.observer(Progress("undo", error.message))
+
     def undo(self, reason: str) -> RollbackFailed | None:
         """Bring back the text from before and prove it by digest; the error when that fails. Cannot be interrupted."""
         change, tools = self._change, self._tools
         tools.observer(Progress("undo", f"bringing the old settings back: {reason}"))
-        self._log.record(RunEvent.UNDO_INTENT, object=SETTINGS_OBJECT, to=change.before_digest, reason=reason)
+        self._note(RunEvent.UNDO_INTENT, object=SETTINGS_OBJECT, to=change.before_digest, reason=reason)
         try:
             state = tools.changer.write(
                 change.before_text,
@@ -154,18 +112,26 @@ class Transaction:
         if wrong:
             return self._undo_failed(wrong)
         self._digest = state.digest
-        self._log.record(RunEvent.UNDO_DONE, **state_fields(state))
+        self._note(RunEvent.UNDO_DONE, **state_fields(state))
         return None
 
     def _undo_failed(self, reason: str) -> RollbackFailed:
-        self._log.record(RunEvent.UNDO_FAILED, reason=reason)
+        self._note(RunEvent.UNDO_FAILED, reason=reason)
         return RollbackFailed(
             f"the old state could not be restored: {reason}",
             hint=f"Get the stack running, then `{RECOVER}`. {self._see_journal()}",
         )
 
     def verify_and_end(self) -> Outcome:
-        """Verify the committed change and do what the judge says."""
+        """Verify the committed change and do what the judge says; held when the journal cannot be written any more."""
+        try:
+            return self._judged()
+        except KnownError as error:
+            reason = f"the change is in place, but its run could not be recorded to the end: {error.message}"
+            held = Held(reason, hint=f"Make room, then `{RECOVER}`. {self._see_journal()}")
+            return self._outcome(RunState.OPEN, reason, error=held)
+
+    def _judged(self) -> Outcome:
         verification = self._verified()
         if verification is None:
             reason = "interrupted during verification: the new state stays, it was not verified to the end"

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from latencydoctor.app.planning import Basis, make_plan, refuse_unsettled
 from latencydoctor.app.runs import Change, last_applied, read_run, refuse_unfinished, unfinished
-from latencydoctor.app.transaction import Outcome, Tools, Transaction, never
+from latencydoctor.app.transaction import Transaction
+from latencydoctor.app.treatment import Outcome, Tools, never
 from latencydoctor.errors import Held, Refused, UsageError
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, RunSummary, TargetState
@@ -25,6 +26,8 @@ __all__ = ["Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview"
 
 def preview(plan: Plan, tools: Tools) -> None:
     """Everything that `apply` checks, without lock, journal or change: what a dry run does. Raises as `apply` does."""
+    # Asked first: a run that another process is busy with has no end yet either.
+    tools.changer.refuse_held()
     refuse_unfinished(tools.history)
     _prepared(plan, tools)
 

@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
-from latencydoctor.app.drill_ports import Place
+from latencydoctor.app.drill_ports import Executions, Place
 from latencydoctor.app.ports import Observer, Progress
 from latencydoctor.errors import KnownError
 from latencydoctor.model.drill import Scenario
@@ -56,10 +56,14 @@ class BundledPatient:
             if alert["state"] == "firing" and alert["labels"].get("severity") == "page"
         )
 
-    def overruns(self) -> float:
-        """Executions since the start that took longer than the time they simulate; 0 on a real accelerator."""
-        query = "/api/v1/query?query=sum(sim_accelerator_overruns_total)"
-        result = _get(self._running().prometheus + query)["data"]["result"]
+    def executions(self) -> Executions:
+        """Counted by the device itself; a real accelerator exports neither, which is zero overruns of zero."""
+        return Executions(
+            self._total("sim_accelerator_executions_total"), self._total("sim_accelerator_overruns_total")
+        )
+
+    def _total(self, metric: str) -> float:
+        result = _get(f"{self._running().prometheus}/api/v1/query?query=sum({metric})")["data"]["result"]
         return float(result[0]["value"][1]) if result else 0.0
 
     def down(self) -> None:
