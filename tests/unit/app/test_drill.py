@@ -1,0 +1,194 @@
+"""The course of a drill: order of events, declared windows, what counts as a miss, and that all is torn down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.app import drill
+from latencydoctor.app.ports import Progress
+from latencydoctor.app.scenarios import FLASH_CROWD, find
+from latencydoctor.content.playbooks import load
+from latencydoctor.diagnosis.rank import diagnose
+from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.drill import Drilled
+from latencydoctor.model.evidence import IncidentState
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, TargetObject
+from tests.fakes.clock import FakeClock
+from tests.fakes.drill import FakeDoctor, FakeLoads, FakePatient, Scene
+from tests.unit.builders import evidence, values
+from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
+
+PLAYBOOK = load(Path(__file__).parents[3] / "playbooks" / "latency-spike.yaml")
+PLAN = Plan(
+    schema=1,
+    fix="batch-floor",
+    title="share executions",
+    target="fake",
+    created_s=0.0,
+    objects=(TargetObject("settings.yaml", 1, "digest-before"),),
+    operations=(),
+    diff="-a\n+b\n",
+    compiled_diff="",
+    predictions=(),
+    side_effects=(),
+    blast_radius="one model",
+    justification=(),
+    requirements=(),
+    before_values=(),
+    simulated=True,
+    digest="d",
+)
+
+
+def batching_failed() -> Diagnosis:
+    return diagnose(evidence(*values(BACKLOG, BASELINE)), PLAYBOOK)
+
+
+def healthy() -> Diagnosis:
+    return diagnose(evidence(*values(BACKLOG), state=IncidentState.HEALTHY), PLAYBOOK)
+
+
+class Stage:
+    """A scene with everything on it."""
+
+    def __init__(self, diagnosis: Diagnosis | None = None, plan: Plan | NothingToDo = PLAN) -> None:
+        self.clock = FakeClock()
+        self.scene = Scene(self.clock)
+        self.doctor = FakeDoctor(self.scene, diagnosis or batching_failed(), plan)
+        self.told: list[Progress] = []
+
+    def run(self, fault: str = "batching", *, prove_rollback: bool = False) -> Drilled:
+        edges = drill.Edges(FakePatient(self.scene), self.doctor, FakeLoads(self.scene), self.clock, self.told.append)
+        return drill.run(find(fault), edges, prove_rollback=prove_rollback)
+
+
+def test_the_incident_is_diagnosed_fixed_and_measured_as_declared() -> None:
+    stage = Stage()
+    drilled = stage.run()
+    assert drilled.misses == ()
+    assert stage.scene.calls == ["up", "load", "switch crowd", "diagnose", "plan batch-floor", "apply", "stop", "down"]
+    windows = {window.label: window.stats for window in drilled.windows}
+    assert list(windows) == ["calm", "before", "after", "reload"]
+    assert windows["before"].end_s - windows["before"].start_s == 20.0
+    assert windows["after"].end_s - windows["after"].start_s == 20.0
+    alert = next(entry for entry in drilled.record.timeline if "fires" in entry.what)
+    assert windows["before"].start_s == alert.at_s
+    effect = next(entry for entry in drilled.record.timeline if "in effect" in entry.what)
+    assert windows["after"].start_s == effect.at_s + 5.0
+    figures = drilled.figures
+    assert (figures.p99_before_ms, figures.p99_after_ms, figures.ratio) == (2000.0, 100.0, 20.0)
+    assert (figures.failed_before, figures.failed_after, figures.cause) == (0, 0, "batching-failed")
+    assert figures.alert_to_verified_s == pytest.approx(41.0, abs=0.5)
+    assert {"calm", "crowd", "before", "diagnose", "plan", "after", "teardown"} <= {one.phase for one in stage.told}
+
+
+def test_the_rollback_is_proven_by_digest_measured_and_the_fix_applied_again() -> None:
+    stage = Stage()
+    drilled = stage.run(prove_rollback=True)
+    assert drilled.misses == ()
+    assert [window.label for window in drilled.windows][-2:] == ["rolled back", "applied again"]
+    by_label = {window.label: window.stats.p99_ms for window in drilled.windows}
+    assert by_label["rolled back"] == 2000.0
+    assert by_label["applied again"] == 100.0
+    assert stage.scene.calls.count("apply") == 2
+
+
+def test_a_rollback_to_anything_else_is_a_miss() -> None:
+    stage = Stage()
+    stage.doctor.restored = "another digest"
+    assert any("digest" in miss for miss in stage.run(prove_rollback=True).misses)
+
+
+def test_the_same_crowd_on_healthy_settings_is_no_incident() -> None:
+    stage = Stage(healthy())
+    stage.scene.broken = False
+    drilled = stage.run("none")
+    assert drilled.misses == ()
+    assert drilled.figures.cause is None
+    assert drilled.figures.p99_before_ms is None
+    assert [window.label for window in drilled.windows] == ["calm", "crowd"]
+
+
+def test_an_alert_or_a_cause_on_healthy_settings_is_a_miss() -> None:
+    drilled = Stage().run("none")
+    assert any("alert fired" in miss for miss in drilled.misses)
+    assert any("expected no cause" in miss for miss in drilled.misses)
+    assert any("expected 'healthy'" in miss for miss in drilled.misses)
+
+
+def test_saturation_is_named_and_nothing_is_changed() -> None:
+    full = BACKLOG | {"accelerator_busy_ratio": 0.96, "batch_size_mean": 31.5, "config_max_batch_size": 32.0}
+    stage = Stage(diagnose(evidence(*values(full, BASELINE)), PLAYBOOK))
+    drilled = stage.run("saturation")
+    assert drilled.misses == ()
+    assert drilled.figures.cause == "saturation"
+    assert "apply" not in stage.scene.calls
+    assert [window.label for window in drilled.windows] == ["calm", "before"]
+
+
+def test_what_does_not_go_as_designed_is_said() -> None:
+    stage = Stage()
+    stage.doctor.decision = Decision.HOLD
+    stage.scene.failed = 3
+    stage.scene.late_ms = 80.0
+    stage.scene.overruns = 11.0
+    misses = " | ".join(stage.run().misses)
+    for part in ("said 'hold'", "6 requests failed", "late by 80 ms", "11 of 1000 executions"):
+        assert part in misses, part
+
+
+def test_a_few_overruns_are_no_miss() -> None:
+    stage = Stage()
+    stage.scene.overruns = 10.0
+    assert stage.run().misses == ()
+
+
+def test_nothing_to_plan_is_a_miss() -> None:
+    drilled = Stage(plan=NothingToDo("batch-floor", "already as it would be")).run()
+    assert any("nothing to plan" in miss for miss in drilled.misses)
+    assert any("no fix was applied" in miss for miss in drilled.misses)
+
+
+def test_an_alert_that_never_fires_is_a_miss_and_the_diagnosis_is_made_all_the_same() -> None:
+    stage = Stage()
+    stage.scene.alert_after_s = 1e9
+    drilled = stage.run()
+    assert "the alert did not fire" in drilled.misses
+    assert "diagnose" in stage.scene.calls
+
+
+def test_an_alert_before_the_crowd_ends_the_drill_and_tears_everything_down() -> None:
+    stage = Stage()
+    stage.scene.early_alert = True
+    with pytest.raises(KnownError, match="before there is a crowd"):
+        stage.run()
+    assert stage.scene.calls[-2:] == ["stop", "down"]
+
+
+def test_ctrl_c_in_the_middle_tears_everything_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    def interrupt() -> Diagnosis:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stage.doctor, "diagnose", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stage.run()
+    assert stage.scene.calls[-2:] == ["stop", "down"]
+
+
+def test_the_crowd_is_at_least_five_times_the_calm_traffic() -> None:
+    for scenario in FLASH_CROWD.values():
+        assert scenario.crowd_rps >= 5 * scenario.calm_rps
+    quick = find("batching").quick()
+    assert quick == replace(find("batching"), calm_s=quick.calm_s, measure_s=quick.measure_s, settle_s=quick.settle_s)
+
+
+def test_an_unknown_fault_names_those_there_are() -> None:
+    with pytest.raises(UsageError, match="no fault 'network'") as caught:
+        find("network")
+    assert "batching" in caught.value.hint
