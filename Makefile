@@ -40,7 +40,7 @@ test: setup ## all tests, with branch coverage over child processes
 	@$(MAKE) --no-print-directory coverage
 
 coverage: ## the coverage report of the last `make test`; fails below fail_under in pyproject.toml
-	@$(BIN)/coverage combine --quiet
+	@set -- .coverage.*; test ! -e "$$1" || $(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 check: lint types contracts wheel ## what a change must pass beside the tests
