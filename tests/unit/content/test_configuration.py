@@ -1,0 +1,105 @@
+"""`latencydoctor.yaml`: where it is found, what it says, and every mistake at its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.content.configuration import find, load
+from latencydoctor.errors import ContentErrors, KnownError
+from latencydoctor.model.configuration import Configuration, Credentials, Slo
+
+FULL = """\
+sources:
+  prometheus: {url: "https://prom.example/prefix", username: ops, password_env: PROM_PASSWORD, ca_file: ca.pem}
+  triton: {grpc: "triton:8001"}
+  logs: [logs/*.log, /var/log/triton.log]
+  nvml: false
+selector: namespace="prod"
+model: ranker
+slo: {p99_ms: 800, error_ratio: 0.01, baseline_ratio: 3}
+thresholds: {queue_time_high_ms: 80}
+targets: {bundled: {state: state}}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "latencydoctor.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_everything_it_can_say(tmp_path: Path) -> None:
+    found = load(write(tmp_path, FULL))
+    assert found.prometheus is not None
+    assert found.prometheus.url == "https://prom.example/prefix"
+    assert found.prometheus.credentials == Credentials(username="ops", password_env="PROM_PASSWORD")
+    assert found.triton_grpc == "triton:8001"
+    assert found.logs == (str(tmp_path / "logs/*.log"), "/var/log/triton.log")
+    assert (found.nvml, found.selector, found.model) == (False, 'namespace="prod"', "ranker")
+    assert found.slo == Slo(800, 0.01, 3)
+    assert found.thresholds == (("queue_time_high_ms", 80.0),)
+    assert found.bundled_state == str(tmp_path / "state")
+
+
+def test_what_it_does_not_say_has_its_default(tmp_path: Path) -> None:
+    path = write(tmp_path, "model: ranker\n")
+    assert load(path) == Configuration(path=str(path), model="ranker")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("modle: ranker\n", ":1:8: unknown key 'modle'"),
+        ("slo: {p99_ms: 0}\n", "slo.p99_ms must be above 0"),
+        ("slo: {error_ratio: 5}\n", "slo.error_ratio must be above 0 and at most 1"),
+        ("slo: {baseline_ratio: 1}\n", "slo.baseline_ratio must be above 1"),
+        ("sources:\n  triton: {grpc: triton}\n", ":2:18: sources.triton.grpc is 'triton', not host:port"),
+        ("sources:\n  prometheus: {url: x, password: hunter2}\n", "a secret does not belong into this file: password"),
+        ("sources:\n  prometheus: {}\n", "sources.prometheus.url is missing"),
+        ("- a list\n", "mapping"),
+    ],
+)
+def test_each_mistake_has_its_place(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ContentErrors) as caught:
+        load(write(tmp_path, text))
+    assert expected in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ContentErrors) as caught:
+        load(write(tmp_path, "modle: ranker\nslo: {p99_ms: -1, error_ratio: 7}\n"))
+    assert len(caught.value.errors) == 3
+
+
+def test_the_flag_beats_the_environment_which_beats_the_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, home, other = tmp_path / "work", tmp_path / "home", tmp_path / "other"
+    for folder in (work, home / ".config" / "latencydoctor", other):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    in_home = write(home / ".config" / "latencydoctor", "model: a\n")
+    environment = {"HOME": str(home)}
+    assert find(None, environment) == in_home
+    write(work, "model: b\n")
+    assert find(None, environment) == Path("latencydoctor.yaml")
+    named = write(other, "model: c\n")
+    assert find(None, environment | {"LATENCYDOCTOR_CONFIG": str(named)}) == named
+    assert find(named, {}) == named
+    assert find(None, {"HOME": str(other)}) == Path("latencydoctor.yaml")
+
+
+def test_a_named_file_that_is_not_there_is_an_error_and_no_file_at_all_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find(None, {"HOME": str(tmp_path)}) is None
+    with pytest.raises(KnownError, match="no configuration file") as caught:
+        find(tmp_path / "nowhere.yaml", {})
+    assert "--config" in caught.value.hint
+    with pytest.raises(KnownError) as caught:
+        find(None, {"LATENCYDOCTOR_CONFIG": "nowhere.yaml"})
+    assert "$LATENCYDOCTOR_CONFIG" in caught.value.hint
