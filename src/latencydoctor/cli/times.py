@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from latencydoctor.errors import UsageError
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST_S = 36525 * 86400.0
+_LAST_S = 253402300799.0
+"""The end of the year 9999, which is the last that a date can be written of."""
+
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
@@ -19,18 +24,26 @@ def length_s(text: str, option: str) -> float:
     total_s = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
     if total_s <= 0:
         raise UsageError(f"{option} must be longer than nothing", hint="Write it as 90s, 30m or 1h30m.")
+    if total_s > _LONGEST_S:
+        raise UsageError(f"{option} is too long: more than a century", hint="Write it as 90s, 30m or 1h30m.")
     return total_s
 
 
 def moment_s(text: str, option: str) -> float:
     """Seconds since the epoch of an RFC 3339 time (UTC when it has no zone) or of a number that already is that."""
     try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
+        moment = _number_or_date_s(text)
+    except (ValueError, OverflowError):
+        moment = -1.0
+    # Not a number is not in any range either.
+    if not 0 <= moment <= _LAST_S:
         hint = "Write it as 2026-11-30T07:20:24Z or as seconds since 1970."
-        raise UsageError(f"{option} is {text!r}, not a time", hint=hint) from None
+        raise UsageError(f"{option} is {text!r}, not a time", hint=hint)
+    return moment
+
+
+def _number_or_date_s(text: str) -> float:
+    with suppress(ValueError):
+        return float(text)
+    parsed = datetime.fromisoformat(text)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

@@ -17,7 +17,7 @@ from latencydoctor.content import configuration as configuration_file
 from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.rank import diagnose as conclude
-from latencydoctor.errors import UsageError
+from latencydoctor.errors import ContentError, Location, UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.configuration import Configuration, PrometheusSource
@@ -99,6 +99,7 @@ def diagnose(request: DiagnoseRequest) -> Diagnosed:
     content = load_content(request.content)
     playbook = _playbook(content, request.playbook)
     configuration = load_configuration(request)
+    _refuse_unknown_thresholds(configuration, playbook)
     if request.bundle is not None:
         from latencydoctor.sources.bundle import read
 
@@ -159,6 +160,18 @@ def _playbook(content: Content, name: str) -> Playbook:
             return playbook
     known = ", ".join(playbook.id for playbook in content.playbooks)
     raise UsageError(f"there is no playbook {name!r}", hint=f"Known: {known}.")
+
+
+def _refuse_unknown_thresholds(configuration: Configuration, playbook: Playbook) -> None:
+    """A misspelt threshold would leave the playbook's own in force without a word."""
+    known = {name for name, _ in playbook.thresholds}
+    unknown = [name for name, _ in configuration.thresholds if name not in known]
+    if unknown:
+        raise ContentError(
+            f"the playbook {playbook.id} has no threshold {', '.join(map(repr, unknown))}",
+            hint=f"See them with `latencydoctor rules show {playbook.id}`.",
+            location=Location(configuration.path),
+        )
 
 
 def save_bundle(path: Path, collected: Collected) -> None:
