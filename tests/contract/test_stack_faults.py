@@ -33,7 +33,8 @@ def nothing_left(layout: Layout) -> None:
     """No process, no shared memory, no socket, no listening port."""
     assert processes.members(layout.identity) == ()
     assert processes.shared_memory(layout.shm_prefix) == ()
-    assert not list(layout.sockets().glob("*.sock*"))
+    assert not list(layout.sockets.glob("*.sock*"))
+    assert layout.sockets == layout.run or not layout.sockets.exists()
     if layout.endpoints.exists():
         addresses.refuse_taken(addresses.load(layout.endpoints).ports())
 
@@ -66,7 +67,7 @@ def test_a_killed_supervisor_is_noticed_and_up_starts_anew(layout: Layout, live_
     assert shown.exit_code == 1
     assert "supervisord is gone, its programs still run" in shown.stdout
     told: list[str] = []
-    after = lifecycle.up(layout, tell=lambda part, line: told.append(line))
+    after = lifecycle.up(layout, tell=lambda *words: told.extend(words))
     assert after == before
     assert any("had lost their supervisor" in line for line in told)
     assert status(layout).ready
@@ -125,7 +126,7 @@ def test_a_part_that_cannot_start_ends_the_whole_stack(tmp_path: Path, monkeypat
     (tools / "prometheus").chmod(0o755)
     monkeypatch.setenv("LATENCYDOCTOR_TOOLS", str(tools))
     layout = Layout(tmp_path / "state")
-    with pytest.raises(KnownError, match="prometheus ends as soon as it is started: .*no such luck"):
+    with pytest.raises(KnownError, match=r"prometheus ends as soon as it is started: .*no such luck"):
         lifecycle.up(layout)
     nothing_left(layout)
 
@@ -138,7 +139,11 @@ def test_a_deadline_that_passes_names_the_part(tmp_path: Path) -> None:
 
 
 def in_another_process(code: str, state: Path) -> subprocess.Popen[str]:
-    program = f"from pathlib import Path\nfrom latencydoctor.stack.layout import Layout\nlayout = Layout(Path({str(state)!r}))\n"
+    program = (
+        "from pathlib import Path\n"
+        "from latencydoctor.stack.layout import Layout\n"
+        f"layout = Layout(Path({str(state)!r}))\n"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", program + code],
         stdout=subprocess.PIPE,
@@ -185,11 +190,10 @@ def test_the_rest_answers_when_a_stack_is_down(layout: Layout) -> None:
 
 
 def test_purge_removes_the_state_folder(layout: Layout) -> None:
-    sockets = layout.sockets()
     result = cli.invoke(app, ["down", "--purge", "--state", str(layout.state)])
     assert result.exit_code == 0, result.output
     assert not layout.state.exists()
-    assert not sockets.exists()
+    assert not layout.sockets.exists()
 
 
 def test_down_refuses_a_folder_that_is_no_state_folder(tmp_path: Path) -> None:

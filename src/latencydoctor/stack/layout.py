@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,19 +108,24 @@ class Layout:
             folder.mkdir(mode=0o700, exist_ok=True)
         _own_only(self.state)
 
+    @property
     def sockets(self) -> Path:
-        """The folder of the Unix sockets: `run`, or a short one that is made, and remembered in `run`, on first use."""
+        """The folder of the Unix sockets: `run`, or where its path is too long a short one of this state folder's own."""
         if len(os.fsencode(self.run)) + len("/supervisor.sock") <= MAX_SOCKET_PATH_BYTES:
             return self.run
-        note = self.run / "socket-folder"
-        try:
-            folder = Path(note.read_text(encoding="utf-8").strip())
-        except FileNotFoundError:
-            folder = Path(tempfile.mkdtemp(prefix="latencydoctor-", dir="/tmp"))
-            note.write_text(f"{folder}\n", encoding="utf-8")
-        folder.mkdir(mode=0o700, exist_ok=True)
-        _own_only(folder)
-        return folder
+        return Path("/tmp") / f"latencydoctor-{os.getuid()}-{self.identity}"
+
+    def create_sockets(self) -> None:
+        """Makes the folder of the sockets; KnownError when somebody else has taken its name."""
+        self.sockets.mkdir(mode=0o700, exist_ok=True)
+        _own_only(self.sockets)
+
+    def remove_sockets(self) -> None:
+        """Removes the sockets, and their folder where it is not `run`."""
+        for path in self.sockets.glob("*.sock*"):
+            path.unlink(missing_ok=True)
+        if self.sockets != self.run and self.sockets.is_dir():
+            self.sockets.rmdir()
 
 
 def _own_only(folder: Path) -> None:

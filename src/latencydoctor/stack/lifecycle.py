@@ -102,7 +102,7 @@ def down(layout: Layout, tell: Observer = silent, *, purge: bool = False) -> boo
         found = endpoints.load(layout.endpoints) if layout.endpoints.exists() else None
         ended = _stop(layout, found, tell)
     if purge:
-        _purge(layout)
+        shutil.rmtree(layout.state)
     return ended
 
 
@@ -129,18 +129,9 @@ def _clean(layout: Layout, tell: Observer) -> bool:
         pids = ", ".join(str(member.pid) for member in left)
         raise KnownError(f"these processes of the stack do not end: {pids}", hint="End them by hand, then try again.")
     processes.remove_shared_memory(layout.shm_prefix)
-    for path in layout.sockets().glob("*.sock*"):
-        path.unlink(missing_ok=True)
+    layout.remove_sockets()
     layout.supervisor_pid.unlink(missing_ok=True)
     return bool(ended)
-
-
-def _purge(layout: Layout) -> None:
-    """Removes the state folder, and the socket folder where it lies elsewhere."""
-    sockets = layout.sockets()
-    if sockets != layout.run:
-        shutil.rmtree(sockets, ignore_errors=True)
-    shutil.rmtree(layout.state)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 TAIL_BYTES = 256 * 1024
 MAX_REASON = 300
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|\x1b\[[0-9;?]*[A-Za-z]")
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 TROUBLE = re.compile(r"^E\d{4} |error|exception|cannot|denied|refus|no space", re.IGNORECASE)
 
 
@@ -50,8 +50,11 @@ def last_reason(path: Path) -> str:
 
 
 def follow(paths: dict[str, Path], pause_s: float = 0.2) -> Iterator[LogLine]:
-    """New lines of several logs as they are written, for ever; copes with rotation and with files to come."""
-    places = {part: _size(path) for part, path in paths.items()}
+    """Lines written from now on to several logs, for ever; copes with rotation and with files to come."""
+    return _follow(paths, {part: _size(path) for part, path in paths.items()}, pause_s)
+
+
+def _follow(paths: dict[str, Path], places: dict[str, int], pause_s: float) -> Iterator[LogLine]:
     rest = dict.fromkeys(paths, "")
     while True:
         for part, path in paths.items():

@@ -21,6 +21,7 @@ Observer = Callable[[str, str], None]
 """Told what happens: the part it is about ("stack" for the whole) and one line."""
 
 MODEL_SOURCE = Path(__file__).with_name("triton_model") / "faq_encoder"
+MODEL_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ def render(inputs: Inputs, settings: Settings) -> Rendered:
 def write_files(inputs: Inputs, settings: Settings) -> None:
     """Writes every file the parts read at their start. OSError passes, for the caller to name the folder."""
     layout, rendered = inputs.layout, render(inputs, settings)
+    layout.create_sockets()
     _write_model(layout.models / settings.inference.model, rendered.config_pbtxt)
     rules = layout.prometheus / "rules"
     shutil.rmtree(rules, ignore_errors=True)
@@ -143,7 +145,9 @@ def write_files(inputs: Inputs, settings: Settings) -> None:
 
 def _write_model(folder: Path, config_pbtxt: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(MODEL_SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / MODEL_VERSION).mkdir(mode=0o700, parents=True)
+    source = MODEL_SOURCE / MODEL_VERSION / "model.py"
+    write_atomically(folder / MODEL_VERSION / source.name, source.read_text(encoding="utf-8"))
     write_atomically(folder / "config.pbtxt", config_pbtxt)
 
 

@@ -17,7 +17,7 @@ from latencydoctor.stack.probes import probes
 
 PAUSE_S = 0.05
 
-GIVE_UP_RESTARTS = 3
+GIVE_UP_RESTARTS = 2
 """A part that ended this often before it was ever ready will not become ready by waiting."""
 
 

@@ -83,6 +83,10 @@ def _copy(source: Path, root: Path, python: str) -> None:
             # Another `up` was quicker: its copy is as good.
             if not root.is_dir():
                 raise
+    except shutil.Error as error:
+        # It gathers one error a file; the last part of the first is the reason.
+        reason = error.args[0][0][-1]
+        raise KnownError(f"Triton cannot be copied to {root.parent}: {reason}", hint="Is the disk full?") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

@@ -54,6 +54,13 @@ class Problems:
             raise ContentErrors(tuple(self.found), hint=" ".join(hints))
 
 
+class Collection:
+    """Stands for a list or mapping found where a plain value is due."""
+
+    def __repr__(self) -> str:
+        return "a list or mapping"
+
+
 class Fields:
     """One mapping of a YAML file, read field by field; each reader notes a problem and returns the default on error."""
 
@@ -134,7 +141,7 @@ class Fields:
                 return ""
             return default
         if not isinstance(node, yaml.ScalarNode):
-            return "a list or mapping"
+            return Collection()
         return _construct(node)
 
     def refuse_rest(self) -> None:

@@ -1,0 +1,152 @@
+"""The controller against a settings file on disk and a Triton that refuses, is away, or loads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tritonclient.grpc import model_config_pb2
+
+from latencydoctor.errors import KnownError
+from latencydoctor.stack import settings as stack_settings
+from latencydoctor.stack.compile import model_config, to_json, to_pbtxt
+from latencydoctor.stack.controller.loop import Controller
+from latencydoctor.stack.controller.state import SharedProgress
+from latencydoctor.stack.controller.stubs import StubWatch
+from latencydoctor.stack.controller.triton import TritonUnavailableError
+from latencydoctor.stack.settings import Settings
+
+
+class Server:
+    """A Triton that does as the test says."""
+
+    def __init__(self) -> None:
+        self.config = model_config(Settings())
+        self.away = False
+        self.refuses = False
+        self.loaded: list[str] = []
+
+    def effective(self, model: str) -> model_config_pb2.ModelConfig:
+        if self.away:
+            raise TritonUnavailableError("away")
+        return self.config
+
+    def load(self, model: str, config_json: str) -> None:
+        if self.away:
+            raise TritonUnavailableError("away")
+        if self.refuses:
+            raise KnownError("Triton refused the configuration: too large")
+        self.loaded.append(config_json)
+
+    def reload(self, model: str, config_json: str) -> None:
+        self.load(model, config_json)
+
+
+class Desk:
+    """A controller with its file, its server and its log."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = folder / "settings.yaml"
+        self.pbtxt = folder / "models" / "faq-encoder" / "config.pbtxt"
+        self.pbtxt.parent.mkdir(parents=True)
+        self.pbtxt.write_text(to_pbtxt(Settings()), encoding="utf-8")
+        self.server = Server()
+        self.progress = SharedProgress()
+        self.events: list[str] = []
+        self.living: set[int] = {1}
+        self.now_s = 0.0
+        stubs = StubWatch(lambda: tuple(self.living), lambda pid: pid in self.living, lambda: self.now_s)
+        self.controller = Controller(self.settings, folder / "models", self.server, stubs, self.progress, self.log)
+
+    def log(self, level: str, event: str, message: str, **fields: object) -> None:
+        self.events.append(event)
+
+    def write(self, settings: Settings) -> None:
+        stack_settings.save(self.settings, settings)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def larger(settings: Settings) -> Settings:
+    batching = replace(settings.inference.batching, max_batch_size=64)
+    return replace(settings.next_generation(), inference=replace(settings.inference, batching=batching))
+
+
+def test_settings_that_are_in_effect_already_are_not_loaded(desk: Desk) -> None:
+    desk.write(Settings())
+    assert desk.controller.step()
+    assert desk.server.loaded == []
+    assert desk.progress.current.generation == 1
+    assert desk.controller.step()
+    assert desk.events == ["settings_in_effect"]
+
+
+def test_a_change_is_written_and_loaded(desk: Desk) -> None:
+    changed = larger(Settings())
+    desk.write(changed)
+    desk.controller.step()
+    assert desk.server.loaded == [to_json(changed)]
+    assert desk.pbtxt.read_text(encoding="utf-8") == to_pbtxt(changed)
+    assert desk.progress.current.generation == 2
+    assert desk.progress.current.reloads == 1
+
+
+def test_a_refused_change_leaves_the_old_file_and_says_why(desk: Desk) -> None:
+    desk.write(Settings())
+    desk.controller.step()
+    desk.server.refuses = True
+    desk.write(larger(Settings()))
+    assert desk.controller.step()
+    assert desk.pbtxt.read_text(encoding="utf-8") == to_pbtxt(Settings())
+    assert desk.progress.current.generation == 1
+    assert desk.progress.current.seen_generation == 2
+    assert "too large" in desk.progress.current.error
+    assert desk.events[-1] == "settings_refused"
+
+
+def test_a_broken_file_and_a_missing_one_say_why(desk: Desk) -> None:
+    desk.controller.step()
+    assert "cannot read it" in desk.progress.current.error
+    desk.settings.write_text("inference: 3", encoding="utf-8")
+    desk.controller.step()
+    assert "must be a mapping" in desk.progress.current.error
+    desk.write(Settings())
+    desk.controller.step()
+    assert desk.progress.current.error == ""
+
+
+def test_an_absent_triton_is_waited_for_and_logged_once(desk: Desk) -> None:
+    desk.server.away = True
+    changed = larger(Settings())
+    desk.write(changed)
+    assert not desk.controller.step()
+    assert not desk.controller.step()
+    assert desk.events == ["triton_unavailable"]
+    # A Triton that starts now reads the new file.
+    assert desk.pbtxt.read_text(encoding="utf-8") == to_pbtxt(changed)
+    desk.server.away = False
+    assert desk.controller.step()
+    assert desk.progress.current.generation == 2
+    assert desk.progress.current.error == ""
+
+
+def test_a_dead_model_process_is_started_again(desk: Desk) -> None:
+    desk.write(Settings())
+    desk.controller.step()
+    desk.now_s += 1.0
+    desk.controller.step()
+    desk.living = set()
+    desk.server.away = True
+    desk.now_s += 1.0
+    desk.controller.step()
+    assert desk.events[-1] == "model_restart_failed"
+    desk.server.away = False
+    desk.now_s += 1.0
+    desk.controller.step()
+    assert desk.server.loaded == [to_json(Settings())]
+    assert desk.progress.current.model_restarts == 1
+    assert desk.events[-1] == "model_process_died"

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import configparser
+import shlex
+from pathlib import Path
+
+import pytest
+
+from latencydoctor.errors import KnownError
+from latencydoctor.stack.alertmanager import Alertmanager
+from latencydoctor.stack.binaries import Binaries
+from latencydoctor.stack.endpoints import Endpoints, Ports, endpoints_for
+from latencydoctor.stack.layout import Layout
+from latencydoctor.stack.programs import Inputs, programs, refuse_unsafe_path, supervisord_config
+from latencydoctor.stack.settings import Settings
+from latencydoctor.stack.triton_tree import TritonTree
+
+LAYOUT = Layout(Path("/home/me/my stack"))
+PORTS = Ports(9001, 9002, 9003, 9004, 9005, 9006, 9007)
+
+
+def endpoints() -> Endpoints:
+    return endpoints_for(LAYOUT.run, PORTS, "sim:small", alertmanager=True)
+
+
+def inputs(alerting: Alertmanager | None) -> Inputs:
+    return Inputs(
+        layout=LAYOUT,
+        endpoints=endpoints(),
+        binaries=Binaries(Path("/opt/prometheus"), None, None, Path("/opt/valkey-server")),
+        alertmanager=alerting,
+        tree=TritonTree(Path("/cache/triton"), (Path("/libs"), Path("/more"))),
+        model=Path("/model.onnx"),
+        encodings=Path("/encodings.npz"),
+    )
+
+
+def commands(alerting: Alertmanager | None = None) -> dict[str, tuple[str, ...]]:
+    return {program.name: program.command for program in programs(inputs(alerting), Settings())}
+
+
+def test_the_parts_and_their_order() -> None:
+    assert list(commands()) == ["valkey", "triton", "controller", "gateway", "prometheus"]
+    assert list(commands(Alertmanager(Path("/opt/am"), None)))[-1] == "alertmanager"
+
+
+def test_every_address_is_loopback() -> None:
+    triton = commands()["triton"]
+    for option in ("--http-address", "--grpc-address", "--metrics-address"):
+        assert f"{option}=127.0.0.1" in triton
+    assert "--web.listen-address=127.0.0.1:9002" in commands()["prometheus"]
+    alerting = commands(Alertmanager(Path("/opt/am"), None))["alertmanager"]
+    assert "--web.listen-address=127.0.0.1:9003" in alerting
+    assert "--cluster.listen-address=" in alerting
+    valkey = commands()["valkey"]
+    assert valkey[valkey.index("--port") + 1] == "0"
+
+
+def test_shared_memory_carries_the_stacks_own_prefix() -> None:
+    triton = commands()["triton"]
+    assert f"--backend-config=python,shm-region-prefix-name={LAYOUT.shm_prefix}" in triton
+    assert LAYOUT.shm_prefix != Layout(Path("/home/me/other")).shm_prefix
+
+
+def test_the_supervisors_configuration_reads_back() -> None:
+    listed = programs(inputs(Alertmanager(Path("/opt/am"), None)), Settings())
+    found = configparser.RawConfigParser(inline_comment_prefixes=(";", "#"))
+    found.read_string(supervisord_config(LAYOUT, endpoints(), listed))
+    for program in listed:
+        section = found[f"program:{program.name}"]
+        assert tuple(shlex.split(section["command"])) == program.command
+        assert section["autorestart"] == "true"
+        assert section["stdout_logfile"] == str(LAYOUT.log(program.name))
+    assert 'LD_LIBRARY_PATH="/libs:/more"' in found["program:triton"]["environment"]
+    assert found["program:alertmanager"]["directory"] == str(LAYOUT.alertmanager)
+    assert found["unix_http_server"]["chmod"] == "0600"
+    assert "inet_http_server" not in found
+
+
+@pytest.mark.parametrize("path", ["/a;b", "/a#b", "/a%b", '/a"b', "/a'b", "/a\nb", "/a\x1bb"])
+def test_a_path_the_supervisor_cannot_carry_is_refused(path: str) -> None:
+    with pytest.raises(KnownError, match="the state folder's path has"):
+        refuse_unsafe_path(Path(path))
+
+
+def test_a_path_with_spaces_is_fine() -> None:
+    refuse_unsafe_path(LAYOUT.state)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latencydoctor.errors import ContentError, ContentErrors
+from latencydoctor.stack.settings import (
+    BatchingSettings,
+    CacheSettings,
+    InferenceSettings,
+    PrioritySettings,
+    Settings,
+    dump,
+    parse,
+    validate,
+)
+
+batchings = st.builds(
+    BatchingSettings,
+    enabled=st.booleans(),
+    preferred_batch_size=st.integers(0, 16),
+    max_batch_size=st.integers(16, 128),
+    timeout_micros=st.integers(0, 1_000_000),
+)
+valid = st.builds(
+    Settings,
+    generation=st.integers(1, 10**9),
+    inference=st.builds(
+        InferenceSettings,
+        deadline_ms=st.integers(10, 60_000),
+        batching=batchings,
+        priorities=st.builds(PrioritySettings, vip=st.integers(1, 2), standard=st.integers(1, 2)),
+        priority_levels=st.booleans(),
+    ),
+    cache=st.builds(CacheSettings, enabled=st.booleans(), ttl_seconds=st.integers(1, 1000)),
+    accelerator=st.sampled_from(["sim:small", "sim:compute-bound", "cpu"]),
+)
+
+
+@given(valid)
+def test_what_is_dumped_is_read_back_equal(settings: Settings) -> None:
+    validate(settings)
+    assert parse(dump(settings)) == settings
+
+
+def test_an_absent_key_has_its_default() -> None:
+    assert parse("generation: 4\n") == Settings(generation=4)
+
+
+def test_the_accelerator_says_whether_times_are_simulated() -> None:
+    assert Settings(accelerator="sim:small").simulated
+    assert Settings(accelerator="sim:small").profile == "small"
+    assert not Settings(accelerator="cpu").simulated
+    assert Settings(accelerator="cpu").profile == ""
+
+
+def test_the_next_generation_changes_nothing_else() -> None:
+    assert Settings(generation=4).next_generation() == Settings(generation=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message"),
+    [
+        ("generation: x", "s:1:13", "generation must be a whole number, not 'x'"),
+        ("generation: true", "s:1:13", "generation must be a whole number"),
+        ("generation: 0", "s:1:13", "generation must be between 1"),
+        ("inference:\n  batching: {max_batch_size: 129}", "s:2:30", "must be between 1 and 128, not 129"),
+        ("inference: {batching: {timeout_micros: -1}}", "s:1:40", "must be between 0"),
+        ("inference: {batching: {max_batch_size: 8}}", "s:1:23", "preferred_batch_size is 16, above max_batch_size 8"),
+        ("inference: {batching: {enabled: 1}}", "s:1:33", "must be true or false, not 1"),
+        ("inference: {precision: int8}", "s:1:24", "int8 is not available in this release"),
+        ("inference: {precision: fp16}", "s:1:24", "must be fp32, not 'fp16'"),
+        ("inference: {replicas: 2}", "s:1:23", "must be 1 in this release"),
+        ("inference: {model: bert}", "s:1:20", "must be faq-encoder"),
+        ("inference: {priorities: {vip: 3}}", "s:1:31", "must be between 1 and 2"),
+        ("inference: [1]", "s:1:12", "inference must be a mapping"),
+        ("accelerator: cuda", "s:1:14", "cuda is not available in this release"),
+        ("accelerator: 'sim:'", "s:1:14", "must be sim:<profile> or cpu"),
+        ("accelerator: 'sim:../../etc'", "s:1:14", "must be sim:<profile> or cpu"),
+        ("accelerator: [cpu]", "s:1:14", "must be text, not a list or mapping"),
+        ("cache: {ttl_seconds: 0}", "s:1:22", "must be between 1"),
+        ("cash: {}", "s:1:7", "unknown key 'cash'"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(text: str, where: str, message: str) -> None:
+    with pytest.raises(ContentError) as caught:
+        parse(text, "s")
+    assert str(caught.value).startswith(f"{where}: ")
+    assert message in str(caught.value)
+
+
+def test_all_problems_come_at_once() -> None:
+    with pytest.raises(ContentErrors) as caught:
+        parse("generation: x\ncache: {ttl: 5}\ninference: {replicas: two}\n", "s")
+    assert [error.location.line for error in caught.value.errors if error.location] == [1, 3, 2]
+
+
+def test_settings_made_in_code_are_checked_too() -> None:
+    with pytest.raises(ContentError, match="accelerator cuda is not available"):
+        validate(replace(Settings(), accelerator="cuda"))
