@@ -44,7 +44,7 @@ def bench() -> Iterator[Bench]:
         layout = locate(Path(folder))
         layout.create()
         endpoints = addresses.endpoints_for(
-            layout.sockets(), addresses.free_ports(), SETTINGS.accelerator, alertmanager=False
+            layout.run, addresses.free_ports(), SETTINGS.accelerator, alertmanager=False
         )
         addresses.save(layout.endpoints, endpoints)
         setting_files.save(layout.settings, SETTINGS)

@@ -77,7 +77,7 @@ def elsewhere(parts: Bench, folder: Path, found: Settings = SETTINGS, **changes:
     layout = locate(folder / "s")
     layout.create()
     free = addresses.free_ports().gateway
-    base = replace(parts.endpoints, gateway=f"http://127.0.0.1:{free}", admin_socket=str(layout.sockets() / "a.sock"))
+    base = replace(parts.endpoints, gateway=f"http://127.0.0.1:{free}", admin_socket=str(layout.run / "a.sock"))
     addresses.save(layout.endpoints, replace(base, **changes))
     settings.save(layout.settings, found)
     command = [sys.executable, "-m", "latencydoctor.stack.gateway", "--state", str(layout.state)]
@@ -221,8 +221,8 @@ def test_without_a_cache_server_answers_still_come_and_the_failure_is_told_once_
         replies = [ask(port, f"question {number}") for number in range(30)]
         assert {reply.status for reply in replies} == {200}
         assert metrics(port)["gateway_cache_errors_total"] >= 1
-        assert admin(str(layout.sockets() / "a.sock"), "GET", "/state").json["cache_entries"] is None
-        assert admin(str(layout.sockets() / "a.sock"), "GET", "/cache?run=r").status == 503
+        assert admin(str(layout.run / "a.sock"), "GET", "/state").json["cache_entries"] is None
+        assert admin(str(layout.run / "a.sock"), "GET", "/cache?run=r").status == 503
         told = [one for one in events(layout) if one["event"] == "cache_error"]
         assert 1 <= len(told) <= 4
 
