@@ -17,7 +17,7 @@ import pytest
 
 from latencydoctor.app import recovery, treat
 from latencydoctor.app.ports import Changer
-from latencydoctor.app.transaction import Tools
+from latencydoctor.app.treat import Tools
 from latencydoctor.errors import ContentError, KnownError, Refused
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.remedy import NothingToDo, Plan, RunState, TargetState

@@ -22,7 +22,7 @@ from typing import Any
 
 from latencydoctor.app import recovery, treat
 from latencydoctor.app.runs import unfinished
-from latencydoctor.app.transaction import Tools
+from latencydoctor.app.treat import Tools
 from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.remedy import Plan, RunEvent

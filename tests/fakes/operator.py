@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from latencydoctor.app import treat
-from latencydoctor.app.transaction import Tools
+from latencydoctor.app.treat import Tools
 from latencydoctor.errors import Refused
 from latencydoctor.journal import JournalFolder
 from latencydoctor.remedy.plan_file import plan_from_json

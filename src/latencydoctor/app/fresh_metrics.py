@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from latencydoctor.app.ports import MetricsSource
-from latencydoctor.errors import CannotTell, SourceError
+from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.evidence.queries import Present, render, window_length_s
 from latencydoctor.model.evidence import Selection, Series, Window
 from latencydoctor.model.readings import Discovery, RangeQuery
@@ -36,7 +36,7 @@ class MetricsVerifier:
         """The window's figures; what is absent is None and the note says what."""
         try:
             discovery = self.source.discover(self.dialects, self.selection, window.end_s)
-        except (SourceError, CannotTell) as error:
+        except LatencyDoctorError as error:  # no answer, refused, a selector it does not take: no data, whatever it is
             return _nothing(error.message)
         queries = {
             name: query

@@ -8,7 +8,7 @@ from latencydoctor.app.ports import Progress, RunLog
 from latencydoctor.app.runs import RECOVER, Change, check_fields, start_fields, state_fields
 from latencydoctor.app.treatment import Outcome, Tools, never
 from latencydoctor.app.verify import measure, unverified, verify
-from latencydoctor.errors import Held, LatencyDoctorError, Refused, RollbackFailed, RolledBack
+from latencydoctor.errors import Held, KnownError, LatencyDoctorError, Refused, RollbackFailed, RolledBack
 from latencydoctor.model.remedy import (
     Check,
     Decision,
@@ -161,7 +161,7 @@ class Transaction:
             reason = f"rolling back failed: {verification.reason}"
             return self._outcome(RunState.ROLLBACK_FAILED, reason, verification=verification, error=failed)
         remeasured = self._remeasured()
-        self._end(RunState.ROLLED_BACK, reason=verification.reason)
+        self._note(RunEvent.ENDED, state=RunState.ROLLED_BACK, reason=verification.reason, digest=self._digest)
         error = RolledBack(
             f"the fix did not hold and was rolled back: {verification.reason}",
             hint="The old state is in effect and proven by digest. " + self._see_journal(),
@@ -174,7 +174,7 @@ class Transaction:
         """End a committed rollback: measure once more, so that the old state is known and not only restored."""
         remeasured = self._remeasured()
         reason = f"the state before run {self._change.of} is back, proven by digest"
-        self._end(RunState.ROLLED_BACK, reason=reason)
+        self._note(RunEvent.ENDED, state=RunState.ROLLED_BACK, reason=reason, digest=self._digest)
         interrupted = self._tools.cancelled()
         return self._outcome(RunState.ROLLED_BACK, reason, remeasured=remeasured, interrupted=interrupted)
 
@@ -184,7 +184,7 @@ class Transaction:
         self._tools.observer(Progress("measure", "measuring the restored state"))
         check = measure(self._change.plan, self._tools.watch(self._tools.verifier))
         if check is not None:
-            self._log.record(RunEvent.CHECK, **check_fields(check), after="rollback")
+            self._note(RunEvent.CHECK, **check_fields(check), after="rollback")
         return check
 
     def confirm(self, *, ended: RunState) -> Outcome:

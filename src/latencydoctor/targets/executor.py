@@ -50,6 +50,10 @@ class BundledChanger:
         """The lock beside the settings file; Refused, with its holder, when another has it."""
         return self._target.folder.locked(run_id)
 
+    def refuse_held(self) -> None:
+        """Refused, with its holder, while another has the lock; changes nothing."""
+        self._target.folder.refuse_locked()
+
     def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Callable[[], bool]) -> TargetState:
         """Replaces the settings and waits for them to be in effect; see the port for what it raises."""
         found = self._target.settings_text()

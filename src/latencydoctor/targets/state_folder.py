@@ -137,19 +137,36 @@ class StateFolder:
             except OSError as error:
                 raise KnownError(f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check it.") from error
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise Refused(
-                    f"{self.path / SETTINGS} is locked by {_holder(os.pread(descriptor, 4096, 0))}",
-                    hint="Wait until that run has ended; a dead holder's lock is free by itself.",
-                ) from error
+            self._lock(descriptor, fcntl.LOCK_EX)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, _myself(run_id), 0)
             yield
             os.ftruncate(descriptor, 0)
         finally:
             os.close(descriptor)
+
+    def refuse_locked(self) -> None:
+        """Refused, with who holds it, while another has the lock; writes nothing."""
+        with self._folder() as folder:
+            try:
+                descriptor = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            except OSError:
+                return  # nobody ever took it; whatever else is wrong with it, taking it says
+        try:
+            # A free lock is empty, so the shared lock that asks gets into nobody's way.
+            if os.fstat(descriptor).st_size:
+                self._lock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int, kind: int) -> None:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Refused(
+                f"{self.path / SETTINGS} is locked by {_holder(os.pread(descriptor, 4096, 0))}",
+                hint="Wait until that run has ended; a dead holder's lock is free by itself.",
+            ) from error
 
 
 def _open_inside(folder: int, name: str) -> int:

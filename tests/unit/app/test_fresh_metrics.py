@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from latencydoctor.app.fresh_metrics import MetricsVerifier
-from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError
+from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError, UsageError
 from latencydoctor.model.evidence import Proof, Selection, Series, Window
 from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.model.rule import Dialect, SignalExpression
@@ -102,7 +102,7 @@ def test_metrics_that_lack_a_needed_signal_are_named() -> None:
     assert metrics.asked == []
 
 
-@pytest.mark.parametrize("error", [CannotTell("no answer"), SourceError("refused")])
+@pytest.mark.parametrize("error", [CannotTell("no answer"), SourceError("refused"), UsageError("bad selector")])
 def test_a_source_that_fails_is_no_data(error: LatencyDoctorError) -> None:
     reading = verifier(Metrics(VALUES, error=error)).read(WINDOW)
     assert (reading.requests, reading.note) == (None, error.message)

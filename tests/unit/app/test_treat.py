@@ -13,10 +13,9 @@ import pytest
 from latencydoctor.app import recovery, treat
 from latencydoctor.app.planning import Basis
 from latencydoctor.app.runs import unfinished
-from latencydoctor.app.transaction import Tools
-from latencydoctor.app.treat import make_plan
+from latencydoctor.app.treat import Tools, make_plan
 from latencydoctor.errors import Held, KnownError, Refused, RollbackFailed, RolledBack, UsageError
-from latencydoctor.journal import JournalFolder
+from latencydoctor.journal import JournalFile, JournalFolder
 from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState
 from latencydoctor.remedy.plan_file import plan_digest
 from latencydoctor.remedy.settings_text import generation_of, settings_digest
@@ -474,3 +473,76 @@ def test_secrets_in_evidence_and_errors_reach_neither_plan_nor_journal(ward: War
     assert b"s3cr3t-planted" not in written
     first = json.loads(Path(log.path).read_bytes().splitlines()[0])
     assert first["fields"]["note"] == "http://[redacted]@host/ token=[redacted]"
+
+
+def test_a_dry_run_while_another_applies_names_the_holder(ward: Ward) -> None:
+    plan, tools = ward.plan(), ward.tools(GOOD)
+    with ward.patient.changer().hold("20261130T070000Z-abcdef"), pytest.raises(Refused, match="locked by run 20261130"):
+        treat.preview(plan, tools)
+    treat.preview(plan, tools)
+
+
+def full_disk_at(ward: Ward, event: RunEvent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first record of this kind on, the journal takes no more."""
+    full: list[bool] = []
+    real = JournalFile.record
+
+    def record(log: JournalFile, said: str, **fields: object) -> None:
+        if full or said == event:
+            full.append(True)
+            raise KnownError("the journal cannot be written: No space left on device")
+        real(log, said, **fields)
+
+    monkeypatch.setattr(JournalFile, "record", record)
+
+
+@pytest.mark.parametrize("event", [RunEvent.STARTED, RunEvent.WRITE_INTENT])
+def test_without_a_journal_nothing_is_changed(ward: Ward, event: RunEvent, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = ward.plan()
+    full_disk_at(ward, event, monkeypatch)
+    with pytest.raises(KnownError, match="No space left"):
+        treat.apply(plan, ward.tools(GOOD))
+    assert ward.settings == BROKEN
+
+
+@pytest.mark.parametrize("event", [RunEvent.WRITE_DONE, RunEvent.COMMITTED])
+def test_a_journal_that_fails_before_the_commit_takes_the_change_back(
+    ward: Ward, event: RunEvent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ward.plan()
+    full_disk_at(ward, event, monkeypatch)
+    outcome = treat.apply(plan, ward.tools(GOOD))
+    assert isinstance(outcome.error, RolledBack)
+    assert ward.is_old()
+    monkeypatch.undo()
+    recovery.recover(ward.tools())
+    assert ward.is_old()
+    assert unfinished(ward.history) == ()
+
+
+@pytest.mark.parametrize("event", [RunEvent.CHECK, RunEvent.DECISION, RunEvent.ENDED])
+def test_a_journal_that_fails_after_the_commit_holds_the_change(
+    ward: Ward, event: RunEvent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ward.plan()
+    full_disk_at(ward, event, monkeypatch)
+    outcome = treat.apply(plan, ward.tools(GOOD))
+    assert isinstance(outcome.error, Held)
+    assert "runs recover" in outcome.error.hint
+    assert ward.is_new()
+    monkeypatch.undo()
+    (recovered,) = recovery.recover(ward.tools())
+    assert recovered.state is RunState.APPLIED
+    assert ward.is_new()
+
+
+def test_a_journal_that_fails_while_rolling_back_does_not_stop_it(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = ward.plan(e2e_p99_ms=900.0)
+    full_disk_at(ward, RunEvent.UNDO_INTENT, monkeypatch)
+    outcome = treat.apply(plan, ward.tools(SLOW))
+    assert isinstance(outcome.error, RolledBack)
+    assert ward.is_old()
+    monkeypatch.undo()
+    (recovered,) = recovery.recover(ward.tools())
+    assert recovered.state is RunState.ROLLED_BACK
+    assert ward.is_old()
