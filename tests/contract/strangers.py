@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,23 +49,23 @@ class Stranger:
 
 
 @contextlib.contextmanager
-def stranger(answer: Answer) -> Iterator[Stranger]:
+def stranger(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Stranger]:
     """Serve `answer` on a loopback port, one thread a connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Stranger(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        server = Stranger(f"http{'s' if tls else ''}://127.0.0.1:{listener.getsockname()[1]}")
 
         def talk(connection: socket.socket) -> None:
             # Whoever asked may give up at any time: that is what the tests are about.
-            with connection, contextlib.suppress(OSError):
+            with contextlib.suppress(OSError), connection, _secured(connection, tls) as talking:
                 data = b""
                 # A TLS client says nothing that ends so.
-                while b"\r\n\r\n" not in data and data[:1] != b"\x16" and (piece := connection.recv(65536)):
+                while b"\r\n\r\n" not in data and data[:1] != b"\x16" and (piece := talking.recv(65536)):
                     data += piece
                 if data:
-                    asked = Asked(connection, data.decode("latin-1"))
+                    asked = Asked(talking, data.decode("latin-1"))
                     server.asked.append(asked)
                     answer(asked)
-                    connection.shutdown(socket.SHUT_RDWR)
+                    talking.shutdown(socket.SHUT_RDWR)
 
         def serve() -> None:
             while True:
@@ -82,6 +83,10 @@ def stranger(answer: Answer) -> Iterator[Stranger]:
             # Closing alone does not wake accept() on Linux.
             listener.shutdown(socket.SHUT_RDWR)
             thread.join(timeout=5)
+
+
+def _secured(connection: socket.socket, tls: ssl.SSLContext | None) -> socket.socket:
+    return tls.wrap_socket(connection, server_side=True) if tls else connection
 
 
 def prometheus_json(result: object, kind: str = "vector") -> bytes:
