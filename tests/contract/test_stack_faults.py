@@ -33,8 +33,8 @@ def nothing_left(layout: Layout) -> None:
     """No process, no shared memory, no socket, no listening port."""
     assert processes.members(layout.identity) == ()
     assert processes.shared_memory(layout.shm_prefix) == ()
-    assert not list(layout.sockets.glob("*.sock*"))
-    assert layout.sockets == layout.run or not layout.sockets.exists()
+    assert not list(layout.socket_folder.glob("*.sock*"))
+    assert layout.socket_folder == layout.run or not layout.socket_folder.exists()
     if layout.endpoints.exists():
         addresses.refuse_taken(addresses.load(layout.endpoints).ports())
 
@@ -193,7 +193,7 @@ def test_purge_removes_the_state_folder(layout: Layout) -> None:
     result = cli.invoke(app, ["down", "--purge", "--state", str(layout.state)])
     assert result.exit_code == 0, result.output
     assert not layout.state.exists()
-    assert not layout.sockets.exists()
+    assert not layout.socket_folder.exists()
 
 
 def test_down_refuses_a_folder_that_is_no_state_folder(tmp_path: Path) -> None:

@@ -85,15 +85,14 @@ def test_the_default_state_folder_follows_xdg(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_deep_state_folder_has_its_sockets_elsewhere(tmp_path: Path) -> None:
-    assert Layout(Path("/s")).sockets == Path("/s/run")
+    assert Layout(Path("/s")).socket_folder == Path("/s/run")
     deep = Layout(tmp_path / ("x" * 90))
     deep.create()
-    deep.create_sockets()
-    assert deep.sockets != deep.run
-    assert deep.sockets.stat().st_mode & 0o777 == 0o700
-    (deep.sockets / "a.sock").touch()
+    assert deep.sockets() != deep.run
+    assert deep.socket_folder.stat().st_mode & 0o777 == 0o700
+    (deep.socket_folder / "a.sock").touch()
     deep.remove_sockets()
-    assert not deep.sockets.exists()
+    assert not deep.socket_folder.exists()
 
 
 def test_programs_are_looked_for_in_the_agreed_order(tmp_path: Path) -> None:

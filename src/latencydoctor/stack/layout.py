@@ -109,23 +109,24 @@ class Layout:
         _own_only(self.state)
 
     @property
-    def sockets(self) -> Path:
-        """The folder of the Unix sockets: `run`, or where its path is too long a short one of this state folder's own."""
+    def socket_folder(self) -> Path:
+        """Where the Unix sockets go: `run`, or where its path is too long a short one of this state folder's own."""
         if len(os.fsencode(self.run)) + len("/supervisor.sock") <= MAX_SOCKET_PATH_BYTES:
             return self.run
         return Path("/tmp") / f"latencydoctor-{os.getuid()}-{self.identity}"
 
-    def create_sockets(self) -> None:
-        """Makes the folder of the sockets; KnownError when somebody else has taken its name."""
-        self.sockets.mkdir(mode=0o700, exist_ok=True)
-        _own_only(self.sockets)
+    def sockets(self) -> Path:
+        """The folder of the sockets, made when it is not there; KnownError when somebody else has taken its name."""
+        self.socket_folder.mkdir(mode=0o700, exist_ok=True)
+        _own_only(self.socket_folder)
+        return self.socket_folder
 
     def remove_sockets(self) -> None:
         """Removes the sockets, and their folder where it is not `run`."""
-        for path in self.sockets.glob("*.sock*"):
+        for path in self.socket_folder.glob("*.sock*"):
             path.unlink(missing_ok=True)
-        if self.sockets != self.run and self.sockets.is_dir():
-            self.sockets.rmdir()
+        if self.socket_folder != self.run and self.socket_folder.is_dir():
+            self.socket_folder.rmdir()
 
 
 def _own_only(folder: Path) -> None:

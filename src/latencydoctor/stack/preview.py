@@ -42,7 +42,7 @@ def _endpoints(layout: Layout, accelerator: str, *, alertmanager: bool) -> Endpo
     if layout.endpoints.exists():
         return endpoints.load(layout.endpoints)
     undecided = Ports(0, 0, 0, 0, 0, 0, 0)
-    return endpoints.endpoints_for(layout.sockets, undecided, accelerator, alertmanager=alertmanager)
+    return endpoints.endpoints_for(layout.socket_folder, undecided, accelerator, alertmanager=alertmanager)
 
 
 def _binaries(cache: Path) -> Binaries:
