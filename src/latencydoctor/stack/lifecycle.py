@@ -61,25 +61,27 @@ def up(layout: Layout, options: UpOptions | None = None, tell: Observer = silent
 
 def _running(layout: Layout) -> Endpoints | None:
     """The endpoints of the stack when its supervisor answers."""
-    if not layout.endpoints.exists():
+    try:
+        found = endpoints.load(layout.endpoints)
+    except KnownError:
+        # No stack here yet, or a damaged file: what runs all the same is found by its marker.
         return None
-    found = endpoints.load(layout.endpoints)
     return found if supervisor.Supervisor(found.supervisor_socket).alive() else None
 
 
 def _start(layout: Layout, settings: Settings, options: UpOptions, tell: Observer) -> Endpoints:
     _clean(layout, tell)
-    inputs = prepare.gather(layout, settings, options, os.environ, tell)
-    prepare.write_files(inputs, settings)
     ready = False
     try:
+        inputs = prepare.gather(layout, settings, options, os.environ, tell)
+        prepare.write_files(inputs, settings)
         supervisor.start(layout.supervisor_config, child_environment(layout, os.environ))
         wait_ready(layout, inputs.endpoints, options.deadline_s, tell)
         ready = True
     finally:
         # Also on Ctrl-C: a stack that was never ready is of no use to anyone.
         if not ready:
-            _stop(layout, inputs.endpoints, silent)
+            _stop(layout, silent)
     return inputs.endpoints
 
 
@@ -99,24 +101,20 @@ def down(layout: Layout, tell: Observer = silent, *, purge: bool = False) -> boo
     if not layout.run.is_dir():
         raise KnownError(f"{layout.state} is not the state folder of a stack", hint="Name another one with --state.")
     with _locked(layout, tell):
-        found = endpoints.load(layout.endpoints) if layout.endpoints.exists() else None
-        ended = _stop(layout, found, tell)
+        ended = _stop(layout, tell)
     if purge:
         shutil.rmtree(layout.state)
     return ended
 
 
-def _stop(layout: Layout, found: Endpoints | None, tell: Observer) -> bool:
-    """Stops the programs in order where supervisord answers, then ends whatever still carries the marker."""
-    ended = False
-    if found is not None:
-        server = supervisor.Supervisor(found.supervisor_socket)
-        if server.alive():
-            ended = True
-            tell("stack", "stopping")
-            server.shut_down()
-            processes.wait_gone(layout.identity, STOP_S)
-    return _clean(layout, tell) or ended
+def _stop(layout: Layout, tell: Observer) -> bool:
+    """Stops the programs through supervisord where it answers, then ends whatever still carries the marker."""
+    running = _running(layout)
+    if running is not None:
+        tell("stack", "stopping")
+        supervisor.Supervisor(running.supervisor_socket).shut_down()
+        processes.wait_gone(layout.identity, STOP_S)
+    return _clean(layout, tell) or running is not None
 
 
 def _clean(layout: Layout, tell: Observer) -> bool:
