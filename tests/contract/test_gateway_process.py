@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -305,3 +306,37 @@ def test_more_than_the_cap_at_once_gets_503(parts: Bench, tmp_path: Path) -> Non
         refused = ask(free, "one too many")
         assert (refused.status, refused.headers["retry-after"]) == (503, "1")
         assert events(layout)[-1]["event"] == "overload"
+
+
+def test_more_connections_than_the_usual_limit_of_files_are_served(parts: Bench) -> None:
+    low, high = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if high < 3000:
+        pytest.skip("this machine allows fewer than 3000 files to a process")
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (low, high))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, high))  # The gateway starts with the usual limit.
+        stack.enter_context(gateway(parts))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3000, high))
+        port = parts.endpoints.ports().gateway
+        for _ in range(1200):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        assert ask(port, "is there room for one more").status == 200
+
+
+def test_a_canary_file_that_is_damaged_is_told_and_serves_none(parts: Bench) -> None:
+    (parts.layout.run / "canary.json").write_text("{", encoding="utf-8")
+    with gateway(parts):
+        port = parts.endpoints.ports().gateway
+        assert metrics(port)["gateway_canary_share_ratio"] == 0
+        assert [one for one in events(parts.layout) if one["event"] == "canary_unreadable"]
+
+
+def test_settings_that_are_missing_end_the_start_with_one_line(parts: Bench, tmp_path: Path) -> None:
+    layout = locate(tmp_path / "s")
+    layout.create()
+    found = replace(parts.endpoints, admin_socket=str(tmp_path / "a.sock"))
+    addresses.save(layout.endpoints, found)
+    command = [sys.executable, "-m", "latencydoctor.stack.gateway", "--state", str(layout.state), "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, env=os.environ)
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert "settings.yaml" in json.loads(ended.stdout)["message"]

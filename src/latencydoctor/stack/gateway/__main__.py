@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,8 @@ from latencydoctor.stack.gateway.events import time_text
 from latencydoctor.stack.gateway.process import RunningGateway, listen, listen_privately, serve
 from latencydoctor.stack.layout import locate
 
+MAX_FILES = 2 * MAX_INFLIGHT
+
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m latencydoctor.stack.gateway", description=__doc__)
@@ -27,9 +30,17 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _allow_many_connections() -> None:
+    """Each question in flight holds a connection, and the usual limit of 1024 files is met early in an incident."""
+    _, highest = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_FILES if highest == resource.RLIM_INFINITY else min(MAX_FILES, highest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, highest))
+
+
 def main() -> int:
     """Serves until SIGTERM; 1 when it cannot start, with the reason as a line of the log."""
     arguments = _arguments()
+    _allow_many_connections()
     try:
         layout = locate(arguments.state)
         endpoints = addresses.load(layout.endpoints)

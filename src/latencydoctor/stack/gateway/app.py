@@ -58,9 +58,11 @@ class GatewayApp:
             if method == "POST":
                 await self._serve_answer(receive, send)
             else:
-                await _send_error(send, RequestError(405, "use POST", hint="POST the question as JSON."))
+                refusal = RequestError(405, "use POST", hint="POST the question as JSON.")
+                await _send_error(send, refusal, (b"allow", b"POST"))
         elif method not in ("GET", "HEAD"):
-            await _send_error(send, RequestError(405, "use GET", hint="Only /v1/answer takes a POST."))
+            refusal = RequestError(405, "use GET", hint="Only /v1/answer takes a POST.")
+            await _send_error(send, refusal, (b"allow", b"GET, HEAD"))
         elif path == "/metrics":
             await _send(send, 200, (b"content-type", CONTENT_TYPE.encode()), self._series.registry.page())
         elif path == "/health":
@@ -165,9 +167,11 @@ async def _send_json(send: Send, status: int, values: dict[str, object]) -> None
     await _send(send, status, _JSON, json.dumps(values).encode() + b"\n")
 
 
-async def _send_error(send: Send, refusal: RequestError) -> None:
+async def _send_error(send: Send, refusal: RequestError, *headers: tuple[bytes, bytes]) -> None:
     body = json.dumps({"error": refusal.message, "hint": refusal.hint}).encode() + b"\n"
-    more = [(b"retry-after", b"%d" % refusal.retry_after_s)] if refusal.retry_after_s else []
+    more = [*headers]
+    if refusal.retry_after_s:
+        more.append((b"retry-after", b"%d" % refusal.retry_after_s))
     if refusal.close:
         more.append((b"connection", b"close"))
     await _send(send, refusal.status, _JSON, body, *more)

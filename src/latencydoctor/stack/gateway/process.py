@@ -158,6 +158,7 @@ def _server(app: Any, grace_s: float) -> _Server:  # uvicorn types an applicatio
             http="httptools",
             loop="none",
             lifespan="off",
+            ws="none",
             access_log=False,
             log_config=None,
             server_header=False,

@@ -30,6 +30,7 @@ def test_other_pages_and_methods_are_refused_with_a_hint(method: str, path: str,
     reply = call(method, path)
     assert reply.status == status
     assert reply.json["hint"]
+    assert (b"allow" in reply.headers) == (status == 405)
 
 
 def test_a_body_in_pieces_is_put_together() -> None:
