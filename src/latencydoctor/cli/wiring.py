@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 from typing import TYPE_CHECKING, BinaryIO
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
@@ -27,6 +28,9 @@ from latencydoctor.model.playbook import Playbook
 
 if TYPE_CHECKING:
     from latencydoctor.targets.bundled import BundledTarget
+
+
+_FACTS_WITHIN_S = 3.0
 
 
 class SystemClock:
@@ -124,12 +128,14 @@ def collect_live(request: DiagnoseRequest, configuration: Configuration, content
 def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:
     """The edges behind the configuration. Only `live` may ask what has no history: facts are of now."""
     metrics = None
+    # Facts are read after the metrics, so their share of the time is kept back from the metrics' deadline.
+    facts_s = min(_FACTS_WITHIN_S, deadline_s / 4) if live and configuration.triton_grpc else 0.0
     if configuration.prometheus is not None:
         from latencydoctor.sources.prometheus import PrometheusMetrics
 
-        metrics = PrometheusMetrics(configuration.prometheus, deadline_s)
+        metrics = PrometheusMetrics(configuration.prometheus, deadline_s - facts_s)
     logs = log_source(configuration.logs) if configuration.logs else None
-    facts = tuple(source for _, _, source in named_fact_sources(configuration, deadline_s)) if live else ()
+    facts = tuple(source for _, _, source in named_fact_sources(configuration, facts_s)) if live else ()
     return Sources(metrics, facts, logs)
 
 
@@ -147,11 +153,19 @@ def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple
         from latencydoctor.sources.triton_stats import TritonStatistics
 
         found.append(("triton", configuration.triton_grpc, TritonStatistics(configuration.triton_grpc, deadline_s)))
-    if configuration.nvml:
+    if configuration.nvml and _is_local(configuration):
         from latencydoctor.sources.nvml import NvmlDevices
 
         found.append(("nvml", "this machine", NvmlDevices()))
     return tuple(found)
+
+
+def _is_local(configuration: Configuration) -> bool:
+    """Whether the service runs on this machine; this machine's devices say nothing about another's."""
+    address = configuration.triton_grpc.rpartition(":")[0]
+    if not address and configuration.prometheus is not None:
+        address = urlsplit(configuration.prometheus.url).hostname or ""
+    return address.strip("[]") in ("localhost", "127.0.0.1", "::1")
 
 
 def _playbook(content: Content, name: str) -> Playbook:
