@@ -58,6 +58,38 @@ def test_links_and_odd_files_are_refused(folder: StateFolder, tmp_path: Path) ->
             folder.read(name)
 
 
+def test_names_that_lead_through_folders_are_followed_step_by_step(folder: StateFolder, tmp_path: Path) -> None:
+    (folder.path / "models" / "faq").mkdir(parents=True)
+    (folder.path / "models" / "faq" / "config.pbtxt").write_text("max_batch_size: 8")
+    assert folder.read("models/faq/config.pbtxt") == "max_batch_size: 8"
+    (folder.path / "other").symlink_to(folder.path / "models")
+    with pytest.raises(KnownError, match="cannot be read"):
+        folder.read("other/faq/config.pbtxt")
+    for name in ("models/../settings.yaml", "/etc/passwd", "", "models//x", ".hidden"):
+        with pytest.raises(KnownError, match="not a plain name"):
+            folder.read(name)
+
+
+def test_a_user_without_a_name_is_a_number(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    with folder.locked("mine"):
+        assert json.loads((folder.path / LOCK).read_text())["user"] == str(os.getuid())
+
+
+def test_asking_for_the_lock_takes_and_writes_nothing(folder: StateFolder) -> None:
+    folder.refuse_locked()
+    assert not (folder.path / LOCK).exists()
+    with folder.locked("first"), pytest.raises(Refused, match="locked by run first"):
+        folder.refuse_locked()
+    folder.refuse_locked()
+    (folder.path / LOCK).write_text('{"run": "killed"}')
+    folder.refuse_locked()
+    assert (folder.path / LOCK).read_text() == '{"run": "killed"}'
+
+
 def test_a_replaced_link_is_replaced_itself(folder: StateFolder, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("untouched")

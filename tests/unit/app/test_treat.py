@@ -5,18 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from latencydoctor.app import recovery, treat
 from latencydoctor.app.planning import Basis
+from latencydoctor.app.ports import Cancelled, Changer, Progress
 from latencydoctor.app.runs import unfinished
 from latencydoctor.app.treat import Tools, make_plan
 from latencydoctor.errors import Held, KnownError, Refused, RollbackFailed, RolledBack, UsageError
 from latencydoctor.journal import JournalFile, JournalFolder
-from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState, TargetState
 from latencydoctor.remedy.plan_file import plan_digest
 from latencydoctor.remedy.settings_text import generation_of, settings_digest
 from latencydoctor.targets.state_folder import SETTINGS
@@ -546,3 +547,105 @@ def test_a_journal_that_fails_while_rolling_back_does_not_stop_it(ward: Ward, mo
     (recovered,) = recovery.recover(ward.tools())
     assert recovered.state is RunState.ROLLED_BACK
     assert ward.is_old()
+
+
+def test_a_rollback_without_metrics_is_proven_by_digest_alone(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    outcome = treat.rollback(ward.tools(), force=True)
+    assert isinstance(outcome, treat.Outcome)
+    assert (outcome.state, outcome.remeasured) == (RunState.ROLLED_BACK, None)
+    assert ward.is_old()
+
+
+def test_an_interrupt_while_measuring_a_rolled_back_state_ends_the_run(ward: Ward) -> None:
+    treat.apply(ward.plan(e2e_p99_ms=100.0), ward.tools(GOOD))
+    tools = dataclasses.replace(ward.tools(GOOD), cancelled=lambda: ward.said[-1] == "measure")
+    outcome = treat.rollback(tools, force=True)
+    assert isinstance(outcome, treat.Outcome)
+    assert (outcome.state, outcome.interrupted, outcome.remeasured) == (RunState.ROLLED_BACK, True, None)
+    assert unfinished(ward.history) == ()
+
+
+def test_a_decided_rollback_that_fails_is_finished_by_recovery(ward: Ward) -> None:
+    plan, tools = ward.plan(e2e_p99_ms=900.0), ward.tools(SLOW)
+
+    def told(progress: Progress) -> None:
+        ward.patient.stuck = progress.phase == "decision" or ward.patient.stuck
+
+    outcome = treat.apply(plan, dataclasses.replace(tools, observer=told))
+    assert outcome.state is RunState.ROLLBACK_FAILED
+    assert isinstance(outcome.error, RollbackFailed)
+    with pytest.raises(RollbackFailed):
+        outcome.raise_error()
+    ward.patient.stuck = False
+    assert [phase for _, phase in recovery.describe(ward.tools())] == ["finish the rollback that was decided"]
+    (recovered,) = recovery.recover(ward.tools())
+    assert recovered.state is RunState.ROLLED_BACK
+    assert ward.is_old()
+
+
+def test_a_committed_run_whose_state_is_gone_cannot_be_completed(ward: Ward) -> None:
+    tools = dataclasses.replace(ward.tools(GOOD), observer=lambda progress: interrupt(progress, at="effect"))
+    with pytest.raises(KeyboardInterrupt):
+        treat.apply(ward.plan(), tools)
+    assert ward.is_new()
+    (ward.state / SETTINGS).write_text(BROKEN.replace("max_batch_size: 8", "max_batch_size: 11"))
+    (failed,) = recovery.recover(ward.tools())
+    assert isinstance(failed.error, RollbackFailed)
+    assert "was committed, but its state is not there" in failed.error.message
+    assert len(unfinished(ward.history)) == 1
+
+
+def interrupt(progress: Progress, *, at: str) -> None:
+    """A second Ctrl-C in this phase."""
+    if progress.phase == at:
+        raise KeyboardInterrupt
+
+
+def test_a_run_that_never_wrote_its_intent_needs_nothing(ward: Ward) -> None:
+    plan = ward.plan()
+    tools = dataclasses.replace(ward.tools(GOOD), observer=lambda progress: interrupt(progress, at="write"))
+    with pytest.raises(KeyboardInterrupt):
+        treat.apply(plan, tools)
+    (recovered,) = recovery.recover(ward.tools())
+    assert (recovered.state, recovered.reason) == (RunState.UNDONE, "nothing was done")
+    assert ward.settings == BROKEN
+
+
+class Forgetful:
+    """A changer on which one digest comes out another than before, as when a server keeps part of the change."""
+
+    def __init__(self, real: Changer, wrong_at: int) -> None:
+        self.real, self.writes_left = real, wrong_at
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        return self.real.hold(run_id)
+
+    def refuse_held(self) -> None:
+        self.real.refuse_held()
+
+    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
+        state = self.real.write(settings_text, expected=expected, cancelled=cancelled)
+        self.writes_left -= 1
+        if self.writes_left == 0:
+            server = dataclasses.replace(state.objects[1], digest="0" * 64)
+            return dataclasses.replace(state, objects=(state.objects[0], server))
+        return state
+
+
+def test_a_rollback_is_only_done_when_every_digest_is_the_old_one(ward: Ward) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    tools = ward.tools(GOOD)
+    outcome = treat.rollback(dataclasses.replace(tools, changer=Forgetful(tools.changer, 1)), force=True)
+    assert isinstance(outcome, treat.Outcome)
+    assert isinstance(outcome.error, RollbackFailed)
+    assert "the digest of triton model faq-encoder is another" in outcome.reason
+    assert ward.is_new()
+
+
+def test_an_undo_is_only_done_when_every_digest_is_the_old_one(ward: Ward) -> None:
+    plan, tools = ward.plan(e2e_p99_ms=900.0), ward.tools(SLOW)
+    outcome = treat.apply(plan, dataclasses.replace(tools, changer=Forgetful(tools.changer, 2)))
+    assert outcome.state is RunState.ROLLBACK_FAILED
+    (recovered,) = recovery.recover(ward.tools())
+    assert recovered.state is RunState.ROLLED_BACK
