@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlsplit
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.app.fresh_metrics import MetricsVerifier
