@@ -15,10 +15,7 @@ from tests.e2e.program import run
 CALM = Load(600, 60, 110)
 CROWD = Load(300, 310, 1800, queue_ms=1700, compute_ms=28, items=8, busy=0.29, error_ratio=0.002)
 
-LOG_LINE = (
-    '{"time": "%s", "level": "WARNING", "event": "queue_delay", '
-    '"message": "[/INST] [bold red]queued[/] \\u001b[31mred\\u001b[0m \\u202e", "queue_ms": 900}\n'
-)
+HOSTILE_LINE = "%s ERROR [/INST] [bold red]CUDA out of memory[/] \x1b[31mred\x1b[0m \u202e\x07 $(reboot) <b>|x|</b>\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ def bundle(past: Past, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `diagnose --save` stored of the incident, hostile log lines included."""
     folder = tmp_path_factory.mktemp("bundle")
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(past.at_s - 30))
-    (folder / "gateway.log").write_text(LOG_LINE % moment, encoding="utf-8")
+    (folder / "gateway.log").write_text(HOSTILE_LINE % moment, encoding="utf-8")
     path = folder / "incident.json.gz"
     ran = run("diagnose", *past.arguments, "--log", folder / "gateway.log", "--save", path, cwd=folder)
     assert ran.code == 3, ran

@@ -142,16 +142,24 @@ def _type_when_asked(terminal: int, answer: bytes) -> bytes:
     return seen
 
 
-def refused(ran: Ran, code: int, message: str, hint: str = "") -> None:
-    """The shape of every known failure: exit code, one clear line, a hint, nothing on stdout, no traceback."""
-    assert ran.code == code, ran
+def refused(ran: Ran, code: int, message: str, hint: str | None = "") -> None:
+    """The shape of every known failure: exit code, one clear line, a hint, nothing on stdout, no traceback.
+
+    `hint` None is for a message that says it all.
+    """
     assert ran.out == "", ran
-    lines = ran.err.splitlines()
+    assert ran.err.startswith("error: "), ran
+    complained(ran, code, message, hint)
+
+
+def complained(ran: Ran, code: int, message: str, hint: str | None = "") -> None:
+    """The same for a command that showed something before it failed."""
+    assert ran.code == code, ran
     assert len(ran.errors) == 1, ran
-    assert lines[0].startswith("error: ")
     assert message in ran.errors[0], ran
-    assert ran.hint, ran
-    assert hint in ran.hint, ran
+    if hint is not None:
+        assert ran.hint, ran
+        assert hint in ran.hint, ran
     clean(ran)
 
 

@@ -18,7 +18,7 @@ from latencydoctor.content import configuration as configuration_file
 from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.rank import diagnose as conclude
-from latencydoctor.errors import ContentError, Location, UsageError
+from latencydoctor.errors import ContentError, KnownError, Location, UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.configuration import Configuration, PrometheusSource
@@ -214,6 +214,11 @@ def treatment(
         raise UsageError(
             "no target to change is configured",
             hint="Give --target DIR (a stack's state folder), or write targets: {bundled: {state: DIR}} into the file.",
+        )
+    if not state.is_dir():
+        raise KnownError(
+            f"there is no stack in {state}",
+            hint="Start one with `latencydoctor stack up`, or name its folder in the configuration.",
         )
     # Triton's client costs half a second to load, and only a change needs it.
     from latencydoctor.targets.bundled import BundledTarget
