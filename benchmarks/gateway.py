@@ -145,6 +145,7 @@ class Rates:
         self._gateway = psutil.Process(pid)
         self._seeds = count(1)
         self.others_ratio = 0.0
+        self.best_rps = 0.0
         self._requests = [_question(f"What does delivery number {n} cost?", n) for n in range(KNOWN_QUESTIONS)]
 
     async def step(self, rate_rps: float, seconds: float) -> Step:
@@ -166,6 +167,7 @@ class Rates:
             others_ratio=max(0.0, others_s / outcome.span_s / (os.cpu_count() or 1)),
         )
         self.others_ratio = max(self.others_ratio, step.others_ratio)
+        self.best_rps = max(self.best_rps, rate_rps if step.held else 0.0)
         print(
             f"{step.rate_rps:>9.0f} {step.answered_rps:>9.0f} {step.p50_ms:>8.2f} {step.p99_ms:>8.2f} "
             f"{step.late_p99_ms:>9.2f} {step.failed:>7} {step.cached_ratio * 100:>7.2f} {step.cpu_us:>10.0f} "
@@ -219,7 +221,9 @@ async def highest_rate(found: Bench, pid: int, plan: Plan) -> float:
         held *= 1 if confirmed else 1 - 2 * SEARCH_TOLERANCE_RATIO
     if rates.disturbed:
         print(f"other processes took up to {rates.others_ratio * 100:.0f} % of the machine: the rate is a lower bound")
-    return held if confirmed else 0.0
+    if not confirmed:
+        print("the time was up before a rate was confirmed: this is the highest one that was held in any step")
+    return held if confirmed else rates.best_rps
 
 
 async def _profile_load(found: Bench, rate_rps: float, plan: Plan) -> None:

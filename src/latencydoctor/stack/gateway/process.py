@@ -159,6 +159,7 @@ def _server(app: Any, grace_s: float) -> _Server:  # uvicorn types an applicatio
             loop="none",
             lifespan="off",
             ws="none",
+            proxy_headers=False,  # Nobody is in front of it, and every request would pay for the look.
             access_log=False,
             log_config=None,
             server_header=False,
