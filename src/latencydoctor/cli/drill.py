@@ -68,7 +68,7 @@ def flash_crowd(
     from latencydoctor.cli import stage
     from latencydoctor.report import drill as words
 
-    with _Board() as board:
+    with _Board(rollback=prove_rollback) as board:
         request = stage.DrillRequest(fault.value, state, prove_rollback, quick, save)
         drilled = stage.flash_crowd(request, board.observe)
     if report is not None:
@@ -82,7 +82,8 @@ def flash_crowd(
 class _Board:
     """Shows progress: a live board on a terminal, one line a phase elsewhere. Goes to stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rollback: bool) -> None:
+        self._rollback = rollback
         self._console = streams.stderr()
         self._reached: dict[str, tuple[str, float | None]] = {}
         self._current = ""
@@ -115,6 +116,7 @@ class _Board:
         self._current = progress.phase
         self._reached[progress.phase] = (progress.text, progress.done_ratio)
         if progress.phase == "plan":
+            self._reached["plan"] = ("dry run shown", None)
             self._console.print("dry run of the change:")
             self._console.print(progress.text, soft_wrap=True)
         elif self._live is None and new:
@@ -126,4 +128,4 @@ class _Board:
         from latencydoctor.report import drill as words
 
         since = time.monotonic() - self._page_s if self._page_s is not None else None
-        return words.board(self._reached, self._current, since)
+        return words.board(self._reached, self._current, since, rollback=self._rollback)

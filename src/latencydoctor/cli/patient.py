@@ -81,7 +81,8 @@ def scenario_settings(scenario: Scenario) -> stack_settings.Settings:
     settings = stack_settings.Settings(accelerator=scenario.accelerator)
     changes = {key.removeprefix(_BATCHING): int(value) for key, value in scenario.settings}
     batching = replace(settings.inference.batching, **changes)  # type: ignore[arg-type]  # all three are whole numbers
-    return replace(settings, inference=replace(settings.inference, batching=batching))
+    inference = replace(settings.inference, batching=batching, deadline_ms=scenario.deadline_ms)
+    return replace(settings, inference=inference)
 
 
 def _told(part: str, line: str) -> Progress:

@@ -12,7 +12,8 @@ from latencydoctor.model.load import WindowStats
 class Scenario:
     """One variant of a drill. Lengths in seconds; rates in requests a second, offered on a schedule.
 
-    `expected_cause` None means that the same crowd must be no incident. `settings` are dotted keys of the stack's
+    `deadline_ms` is the gateway's: with the default 5 s a slow machine would time out the tail of the backlog while the
+    fix drains it, and the drill would blame the fix. `expected_cause` None means that the same crowd must be no incident. `settings` are dotted keys of the stack's
     settings file that differ from its defaults: the broken ones, or healthy ones on a smaller device.
     """
 
@@ -26,6 +27,7 @@ class Scenario:
     crowd_rps: float
     calm_s: float = 26.0
     measure_s: float = 20.0
+    deadline_ms: int = 8000
     settle_s: float = 5.0
     alert_within_s: float = 60.0
     seed: int = 20

@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -32,21 +31,27 @@ PHASES = (
     ("teardown", "tear everything down"),
 )
 
+_ROLLBACK_PHASES = ("rollback", "applied again")
 
-def board(reached: dict[str, tuple[str, float | None]], current: str, page_s: float | None) -> RenderableType:
+
+def board(
+    reached: dict[str, tuple[str, float | None]], current: str, page_s: float | None, *, rollback: bool
+) -> RenderableType:
     """The live board: every phase with its last word; `reached` maps a phase to its text and fraction done."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(width=2)
-    table.add_column(no_wrap=True)
+    phases = [one for one in PHASES if rollback or one[0] not in _ROLLBACK_PHASES]
+    table = Table.grid(padding=(0, 1))
+    # Without least widths rich takes the room of the first columns for the text beside them.
+    table.add_column(min_width=2)
+    table.add_column(no_wrap=True, min_width=max(len(title) for _, title in phases))
     table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column(width=18)
-    for phase, title in PHASES:
+    for phase, title in phases:
         text, done = reached.get(phase, ("", None))
         mark = "▶" if phase == current else ("✓" if phase in reached else " ")
         style = "bold" if phase == current else ("" if phase in reached else "dim")
-        bar = ProgressBar(total=1.0, completed=done, width=18) if phase == current and done is not None else ""
-        first_line = text.strip().splitlines()[0] if text.strip() else ""
-        table.add_row(mark, Text(title, style=style), Text(clean(first_line), style="dim"), bar)
+        said = Text(clean(text), style="dim")
+        if phase == current and done is not None:
+            said = Text(f"{min(done, 1.0):4.0%}  ", style="bold") + said
+        table.add_row(mark, Text(title, style=style), said)
     since = f"{span(page_s)} since the page" if page_s is not None else "no page yet"
     return Panel(table, title="flash crowd", subtitle=since, title_align="left", subtitle_align="right")
 

@@ -49,7 +49,8 @@ def wanted_settings(layout: Layout, options: UpOptions) -> Settings:
     else:
         settings = Settings()
     if options.accelerator is not None and options.accelerator != settings.accelerator:
-        settings = replace(settings, accelerator=options.accelerator)
+        kept = options.settings_file is None and layout.settings.exists()
+        settings = replace(settings.next_generation() if kept else settings, accelerator=options.accelerator)
         stack_settings.validate(settings, "--accelerator")
     if settings.simulated:
         profile.load(settings.profile)
