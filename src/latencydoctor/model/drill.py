@@ -12,9 +12,10 @@ from latencydoctor.model.load import WindowStats
 class Scenario:
     """One variant of a drill. Lengths in seconds; rates in requests a second, offered on a schedule.
 
-    `deadline_ms` is the gateway's: with the default 5 s a slow machine would time out the tail of the backlog while the
-    fix drains it, and the drill would blame the fix. `expected_cause` None means that the same crowd must be no incident. `settings` are dotted keys of the stack's
-    settings file that differ from its defaults: the broken ones, or healthy ones on a smaller device.
+    `expected_cause` None means that the same crowd must be no incident. `settings` are dotted keys of the stack's
+    settings file that differ from its defaults: the broken ones, or healthy ones on a smaller device. `deadline_ms` is
+    the gateway's: with the default 5 s a slow machine would time out the tail of the backlog while the fix drains it,
+    and the drill would blame the fix.
     """
 
     fault: str
