@@ -16,6 +16,7 @@ import io
 import json
 import os
 import pstats
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -247,6 +248,8 @@ def show_profile(found: Bench, plan: Plan) -> None:
 
 def main() -> None:
     """Runs all parts and prints the figures."""
+    # As on Ctrl-C, so that every part that was started is ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     plan = QUICK if os.environ.get("QUICK") else FULL
     cores = sorted(os.sched_getaffinity(0))
     with bench() as found:

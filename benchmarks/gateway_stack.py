@@ -19,6 +19,7 @@ from latencydoctor.stack import settings as setting_files
 from latencydoctor.stack.compile import to_pbtxt
 from latencydoctor.stack.layout import Layout, locate
 from latencydoctor.stack.prepare import user_cache
+from latencydoctor.stack.processes import remove_shared_memory
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
 from latencydoctor.stack.triton_tree import prepare
 
@@ -70,9 +71,12 @@ def _triton(
     ]
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
     environment = os.environ | {"LD_LIBRARY_PATH": libraries, "PATH": path}
-    with child(command, layout.log("triton"), environment):
-        wait_for(f"{endpoints.triton_http}/v2/health/ready", layout.log("triton"))
-        yield
+    try:
+        with child(command, layout.log("triton"), environment):
+            wait_for(f"{endpoints.triton_http}/v2/health/ready", layout.log("triton"))
+            yield
+    finally:
+        remove_shared_memory(layout.shm_prefix)
 
 
 @contextlib.contextmanager
