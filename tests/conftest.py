@@ -1,10 +1,17 @@
-"""What every test gets: no settings of the person who runs the tests, and a terminal of a known width."""
+"""What every test gets: no settings of the person who runs the tests, a terminal of a known width, one shared stack."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from latencydoctor.stack.endpoints import Endpoints
+    from latencydoctor.stack.layout import Layout
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +25,34 @@ def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg-config"))
     monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.fixture(scope="session")
+def live_layout(tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    """The state folder of the shared stack."""
+    from latencydoctor.stack.layout import Layout
+
+    return Layout(tmp_path_factory.mktemp("live") / "stack")
+
+
+@pytest.fixture(scope="session")
+def live_stack(live_layout: Layout) -> Iterator[Endpoints]:
+    """A whole stack on the simulated accelerator `small`, for the contract and the end-to-end tests of one run.
+
+    Tests leave it as they found it. The stack's code is loaded only where a test asks for it.
+    """
+    from latencydoctor.errors import KnownError
+    from latencydoctor.stack import host, lifecycle, processes
+
+    try:
+        host.refuse_unsupported(host.this_host())
+    except KnownError as error:
+        pytest.skip(str(error))
+    told: list[str] = []
+    try:
+        yield lifecycle.up(live_layout, tell=lambda part, line: told.append(f"{part}: {line}"))
+    finally:
+        lifecycle.down(live_layout)
+        sys.stderr.write("\n".join(told) + "\n")
+    assert processes.members(live_layout.identity) == ()
+    assert processes.shared_memory(live_layout.shm_prefix) == ()

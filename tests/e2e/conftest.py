@@ -15,7 +15,7 @@ from tests.e2e.program import run
 CALM = Load(600, 60, 110)
 CROWD = Load(300, 310, 1800, queue_ms=1700, compute_ms=28, items=8, busy=0.29, error_ratio=0.002)
 
-HOSTILE_LINE = "%s ERROR [/INST] [bold red]CUDA out of memory[/] \x1b[31mred\x1b[0m \u202e\x07 $(reboot) <b>|x|</b>\n"
+HOSTILE_LINE = "%s ERROR [/INST] [bold red]CUDA out of memory[/] \x1b[31mred\x1b[0m \u202e\x07 $(reboot) <b>|`x`|</b>\n"
 
 
 @dataclass(frozen=True, slots=True)

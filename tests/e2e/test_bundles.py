@@ -141,11 +141,11 @@ def told(bundle: Path, tmp_path: Path, *arguments: str, **environment: str) -> R
 
 def test_hostile_lines_stay_what_they_are(bundle: Path, tmp_path: Path) -> None:
     """Markup is shown, not obeyed; control and direction characters are gone; Markdown sees no link in it."""
-    line = "[/INST] [bold red]CUDA out of memory[/] red  $(reboot) <b>|x|</b>"
+    line = "[/INST] [bold red]CUDA out of memory[/] red  $(reboot) <b>|`x`|</b>"
     assert line in told(bundle, tmp_path, COLUMNS="300").out
     markdown = here("diagnose", "--bundle", bundle, "--format", "markdown", cwd=tmp_path)
-    assert r"\[/INST\] \[bold red\]CUDA out of memory\[/\] red" in markdown.out
-    assert r"\<b\>\|x\|\</b\>" in markdown.out
+    # In a table cell and a code span, where only a bar and a backtick mean something.
+    assert f"{line.replace('|', '¦').replace('`', chr(39))}` |\n" in markdown.out
     clean(markdown)
     data = json.loads(here("diagnose", "--bundle", bundle, "--format", "json", cwd=tmp_path).out)
     assert line in data["log_events"][0]["line"]
