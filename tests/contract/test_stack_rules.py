@@ -71,7 +71,7 @@ CASES: dict[str, Case] = {
     ),
     "a part that answers no scrape pages": (
         [{"series": 'up{job="triton",instance="a"}', "values": "0x60"}],
-        [("PartDown", "2s", None), ("PartDown", "10s", {"severity": "page", "job": "triton", "instance": "a"})],
+        [("PartDown", "8s", None), ("PartDown", "15s", {"severity": "page", "job": "triton", "instance": "a"})],
     ),
     "refused settings warn": (
         [{"series": 'stack_settings_last_error{job="controller"}', "values": "0x5 1x50"}],

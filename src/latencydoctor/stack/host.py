@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import pwd
 import shutil
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,10 @@ MIN_GLIBC = (2, 35)
 
 MIN_FREE_BYTES = 200 * 1024 * 1024
 """What one stack needs to start: Prometheus's write-ahead log and the logs take tens of MB an hour."""
+
+
+PEOPLE = range(1000, 60_000)
+"""User ids that Debian and its kin give to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,17 @@ def refuse_unsupported(host: Host) -> None:
     if host.libc != "glibc" or host.libc_version < MIN_GLIBC:
         version = ".".join(map(str, host.libc_version))
         raise KnownError(f"the bundled stack does not run on {host.libc or 'this C library'} {version}", hint=wanted)
+
+
+def other_people(accounts: Iterable[pwd.struct_passwd], own_uid: int) -> tuple[str, ...]:
+    """The names of accounts that other people log in with: regular user ids with a shell."""
+    return tuple(
+        account.pw_name
+        for account in accounts
+        if account.pw_uid in PEOPLE
+        and account.pw_uid != own_uid
+        and not account.pw_shell.endswith(("nologin", "false"))
+    )
 
 
 def refuse_full_disk(folder: Path) -> None:

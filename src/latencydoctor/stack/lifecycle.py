@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import pwd
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack import endpoints, prepare, processes, supervisor
+from latencydoctor.stack import endpoints, host, prepare, processes, supervisor
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
@@ -48,7 +49,9 @@ def up(layout: Layout, options: UpOptions | None = None, tell: Observer = silent
         with _locked(layout, tell):
             running = _running(layout)
             if running is None:
-                return _start(layout, settings, options, tell)
+                started = _start(layout, settings, options, tell)
+                _warn_of_others(tell)
+                return started
             if settings != stack_settings.load(layout.settings):
                 raise KnownError(
                     f"the stack in {layout.state} is running with other settings",
@@ -57,6 +60,16 @@ def up(layout: Layout, options: UpOptions | None = None, tell: Observer = silent
             tell("stack", "is running already")
             wait_ready(layout, running, options.deadline_s, tell)
             return running
+
+
+def _warn_of_others(tell: Observer) -> None:
+    """Triton's API loads code, and a port on loopback is open to every user of the machine."""
+    others = host.other_people(pwd.getpwall(), os.getuid())
+    if others:
+        names = ", ".join(others[:3]) + (" ..." if len(others) > 3 else "")
+        tell(
+            "stack", f"this machine has other users ({names}): they can reach its ports on loopback, Triton's included"
+        )
 
 
 def _running(layout: Layout) -> Endpoints | None:

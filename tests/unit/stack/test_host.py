@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import pwd
 from dataclasses import replace
 
 import pytest
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack.host import Host, refuse_unsupported, this_host
+from latencydoctor.stack.host import Host, other_people, refuse_unsupported, this_host
 
 GOOD = Host("Linux", "x86_64", "CPython", (3, 11), "glibc", (2, 36))
 
@@ -31,6 +32,21 @@ def test_another_machine_is_refused_in_one_line(host: Host, message: str) -> Non
         refuse_unsupported(host)
     assert message in caught.value.message
     assert "CPython 3.11 or 3.12" in caught.value.hint
+
+
+def account(name: str, uid: int, shell: str = "/bin/bash") -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", uid, uid, "", f"/home/{name}", shell))
+
+
+def test_other_people_are_those_who_can_log_in() -> None:
+    accounts = [
+        account("root", 0),
+        account("me", 1000),
+        account("ann", 1001),
+        account("backup", 1002, "/usr/sbin/nologin"),
+        account("nobody", 65534),
+    ]
+    assert other_people(accounts, 1000) == ("ann",)
 
 
 def test_this_machine_is_described() -> None:
