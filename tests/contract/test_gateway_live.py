@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from latencydoctor.stack.endpoints import Endpoints
-from latencydoctor.stack.gateway.answers import FAQ_FILE
+from latencydoctor.stack.faq_entries import FAQ_FILE
 from latencydoctor.stack.layout import Layout
 from tests.contract.gateway_client import admin, ask, call, eventually, metrics
 

@@ -13,7 +13,7 @@ import uvloop
 
 from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.stack import endpoints as addresses
-from latencydoctor.stack.gateway.answers import load_answers
+from latencydoctor.stack.faq_entries import load_entries
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT
 from latencydoctor.stack.gateway.events import time_text
 from latencydoctor.stack.gateway.process import RunningGateway, listen, listen_privately, serve
@@ -45,7 +45,7 @@ def main() -> int:
         layout = locate(arguments.state)
         endpoints = addresses.load(layout.endpoints)
         port = endpoints.ports().gateway if arguments.port is None else arguments.port
-        faq = load_answers()
+        faq = load_entries()
         front = listen(port)
         admin = listen_privately(Path(endpoints.admin_socket))
         uvloop.run(serve(lambda: RunningGateway(layout, endpoints, faq, arguments.max_inflight), front, admin))

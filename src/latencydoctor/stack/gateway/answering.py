@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Protocol
 
 from latencydoctor.stack.encoder.tokenize import Tokens
-from latencydoctor.stack.gateway.answers import FaqAnswer
+from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.asked import Asked
 from latencydoctor.stack.gateway.cache import AnswerCache
 from latencydoctor.stack.gateway.effective import Effective, Route
@@ -66,7 +66,7 @@ class Answerer:
 
     def __init__(
         self,
-        faq: Sequence[FaqAnswer],
+        faq: Sequence[FaqEntry],
         tokenise: Callable[[str], Tokens],
         model_at: Callable[[str], Model],
         cache: AnswerCache,
@@ -74,7 +74,7 @@ class Answerer:
         events: EventLog,
     ) -> None:
         self._openings = [
-            json.dumps({"answer_id": one.answer_id, "answer": one.text}, separators=(",", ":"))
+            json.dumps({"answer_id": one.answer_id, "answer": one.answer}, separators=(",", ":"))
             .removesuffix("}")
             .encode()
             for one in faq

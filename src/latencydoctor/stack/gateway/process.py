@@ -24,7 +24,7 @@ from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
 from latencydoctor.stack.gateway.admin import admin_app
 from latencydoctor.stack.gateway.admin_cache import AdminCache
 from latencydoctor.stack.gateway.answering import Answerer
-from latencydoctor.stack.gateway.answers import FaqAnswer
+from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
 from latencydoctor.stack.gateway.canary import Canary, load_canary, save_canary
@@ -48,7 +48,7 @@ class RunningGateway:
     """The parts of the gateway and what is in effect in them."""
 
     def __init__(
-        self, layout: Layout, endpoints: Endpoints, faq: Sequence[FaqAnswer], max_inflight: int = MAX_INFLIGHT
+        self, layout: Layout, endpoints: Endpoints, faq: Sequence[FaqEntry], max_inflight: int = MAX_INFLIGHT
     ) -> None:
         """ContentError when the settings cannot be read: with nothing in effect there is nothing to serve."""
         self._layout = layout

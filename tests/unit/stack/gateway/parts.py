@@ -11,7 +11,7 @@ from typing import Any
 
 from latencydoctor.stack.encoder.tokenize import Tokens
 from latencydoctor.stack.gateway.answering import Answerer
-from latencydoctor.stack.gateway.answers import FaqAnswer
+from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache
 from latencydoctor.stack.gateway.canary import Canary
@@ -21,7 +21,10 @@ from latencydoctor.stack.gateway.inference import InferenceError, Outcome
 from latencydoctor.stack.gateway.series import GatewaySeries
 from latencydoctor.stack.settings import CacheSettings, InferenceSettings, Settings
 
-FAQ = (FaqAnswer("orders-cancel", "Open Orders."), FaqAnswer("orders-late", "We are sorry."))
+FAQ = (
+    FaqEntry("orders-cancel", "orders", "Open Orders.", (), ()),
+    FaqEntry("orders-late", "orders", "We are sorry.", (), ()),
+)
 
 
 def ignore(_what: str) -> None:
