@@ -21,10 +21,10 @@ import uvicorn
 from latencydoctor.errors import ContentError, KnownError
 from latencydoctor.stack.encoder.tokenize import TextTokenizer
 from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
+from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.admin import admin_app
 from latencydoctor.stack.gateway.admin_cache import AdminCache
 from latencydoctor.stack.gateway.answering import Answerer
-from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
 from latencydoctor.stack.gateway.canary import Canary, load_canary, save_canary

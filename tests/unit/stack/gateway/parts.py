@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from latencydoctor.stack.encoder.tokenize import Tokens
-from latencydoctor.stack.gateway.answering import Answerer
 from latencydoctor.stack.faq_entries import FaqEntry
+from latencydoctor.stack.gateway.answering import Answerer
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache
 from latencydoctor.stack.gateway.canary import Canary
