@@ -17,6 +17,7 @@ from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.probes import ask_controller
 from latencydoctor.stack.settings import BatchingSettings, Settings
 from latencydoctor.targets.state_folder import StateFolder
+from tests.e2e.conftest import Past
 from tests.e2e.program import Ran, clean, complained, digest, finish, here, on_terminal, refused, run, start
 
 pytestmark = pytest.mark.stack
@@ -167,6 +168,20 @@ def test_of_two_at_once_one_wins_and_what_it_did_can_be_undone(target: Target, t
     ended = here("rollback", run_id, *where, "--yes", cwd=tmp_path)
     assert (ended.code, ended.err) == (0, ""), ended
     assert ended.out.startswith("nothing to do for batch-floor: the settings already are as they were before run")
+
+
+def test_plan_and_journal_hold_no_secret(
+    target: Target, past: Past, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, again, where = "s3cr3t-t0ken-value", tmp_path / "plan.json", ("--target", target.layout.state)
+    monkeypatch.setenv("API_TOKEN", secret)
+    url = past.url.replace("http://", f"http://ann:{secret}@")
+    assert here("plan", "batch-floor", *where, "--prometheus", url, "-o", again, cwd=tmp_path).code == 0
+    assert here("apply", again, *where, "--yes", cwd=tmp_path).code == 4
+    assert here("rollback", *where, "--yes", cwd=tmp_path).code == 0
+    written = [again, *(target.layout.state / "journal").iterdir()]
+    assert len(written) > 2
+    assert [path.name for path in written if secret in path.read_text()] == []
 
 
 def test_approved_on_a_terminal(target: Target, tmp_path: Path) -> None:

@@ -100,8 +100,11 @@ def _unexpected(error: Exception) -> ExitCode:
         # Not every write is ours: typer prints its own help.
         return _complain(KnownError("there is no room left to write to", hint="Make room, then try again."))
 
-    path = crash.write(error)
+    try:
+        kept = f"details are in {crash.write(error)}; nothing of them was sent anywhere"
+    except OSError as full:
+        kept = f"details could not be stored ({full}); name a folder for them in TMPDIR and run it again"
     console = streams.stderr()
     console.print(f"error: unexpected {type(error).__name__}; this is a bug in latencydoctor", style="bold red")
-    console.print(f"hint: details are in {path}; nothing of them was sent anywhere", soft_wrap=True)
+    console.print(f"hint: {kept}", soft_wrap=True)
     return ExitCode.UNEXPECTED

@@ -41,7 +41,7 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
 
 def _prometheus(configuration: Configuration, content: Content, selection: Selection) -> ProbedSource:
     assert configuration.prometheus is not None, "the caller has checked"
-    address = configuration.prometheus.url
+    address = _shown(configuration.prometheus.url)
     try:
         sources = wiring.build_sources(configuration, _DEADLINE_S, live=False)
         assert sources.metrics is not None, "a Prometheus is configured"
@@ -55,6 +55,14 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
     return ProbedSource(
         "prometheus", address, "ok", f"{len(found.names)} known metric names{every}; services: {services}"
     )
+
+
+def _shown(url: str) -> str:
+    """An address for the screen: without the credentials and the query that it may carry, however malformed it is."""
+    scheme, separator, rest = url.partition("://")
+    if scheme not in ("http", "https"):
+        scheme, separator, rest = "", "", url
+    return scheme + separator + rest.rpartition("@")[2].partition("?")[0].partition("#")[0]
 
 
 def _facts(name: str, address: str, readings: Readings) -> ProbedSource:
