@@ -138,7 +138,8 @@ def test_a_deadline_that_passes_names_the_part(tmp_path: Path) -> None:
     nothing_left(layout)
 
 
-def in_another_process(code: str, state: Path) -> subprocess.Popen[str]:
+def in_another_process(code: str, state: Path, without: str = "\0") -> subprocess.Popen[str]:
+    """A child with a layout at hand; `without` drops variables: a child on a full disk cannot write its coverage."""
     program = (
         "from pathlib import Path\n"
         "from latencydoctor.stack.layout import Layout\n"
@@ -149,7 +150,8 @@ def in_another_process(code: str, state: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env={name: value for name, value in os.environ.items() if not name.startswith(without)}
+        | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
 
@@ -162,7 +164,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
         "try:\n    lifecycle.up(layout)\nexcept KnownError as error:\n    print(error)\n"
     )
     state = tmp_path / "state"
-    with in_another_process(code, state) as child:
+    with in_another_process(code, state, without="COVERAGE_") as child:
         out, err = child.communicate(timeout=60)
     assert out.startswith("the disk is full: "), out + err
     assert len(out.splitlines()) == 1

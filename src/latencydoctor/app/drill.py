@@ -147,6 +147,9 @@ def _prove_rollback(course: Course, edges: Edges, load: Load) -> None:
     start_s = at_s + scenario.settle_s
     _wait_until(edges, start_s + scenario.measure_s, "rollback", "measuring the old settings again")
     _measure(course, edges, load, "rolled back", start_s, start_s + scenario.measure_s)
+    # The old settings have had time to do more harm: the second plan is held against what is true now.
+    edges.observer(Progress("applied again", "diagnosing again"))
+    edges.doctor.diagnose()
     _treat(course, edges, load, label="applied again")
 
 

@@ -30,6 +30,7 @@ class Transaction:
         self._log = log
         self._digest = change.before_digest
         self._in_effect_s: float | None = None
+        self._deadline_ms: float | None = None
 
     def begin(self) -> None:
         """The whole intent on disk, the exact text before included; no captured before, no change."""
@@ -67,6 +68,7 @@ class Transaction:
             return self._abandon(error.message)
         self._in_effect_s = tools.clock.now_s()
         self._digest = state.digest
+        self._deadline_ms = state.deadline_ms
         tools.observer(Progress("effect", f"generation {state.generation} is in effect"))
         return None
 
@@ -112,6 +114,7 @@ class Transaction:
         if wrong:
             return self._undo_failed(wrong)
         self._digest = state.digest
+        self._deadline_ms = state.deadline_ms
         self._note(RunEvent.UNDO_DONE, **state_fields(state))
         return None
 
@@ -152,7 +155,7 @@ class Transaction:
     def _verified(self) -> Verification | None:
         if self._tools.verifier is None:
             return unverified("no data: no metrics source is configured")
-        watch = self._tools.watch(self._tools.verifier)
+        watch = self._tools.watch(self._tools.verifier, self._deadline_ms)
         return verify(self._change.plan, watch, lambda check: self._log.record(RunEvent.CHECK, **check_fields(check)))
 
     def _roll_back(self, verification: Verification) -> Outcome:
@@ -182,7 +185,7 @@ class Transaction:
         if self._tools.verifier is None:
             return None
         self._tools.observer(Progress("measure", "measuring the restored state"))
-        check = measure(self._change.plan, self._tools.watch(self._tools.verifier))
+        check = measure(self._change.plan, self._tools.watch(self._tools.verifier, self._deadline_ms))
         if check is not None:
             self._note(RunEvent.CHECK, **check_fields(check), after="rollback")
         return check

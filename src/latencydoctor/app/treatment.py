@@ -30,9 +30,10 @@ class Tools:
     schedule: Schedule = field(default_factory=Schedule)
     policy: JudgePolicy = field(default_factory=JudgePolicy)
 
-    def watch(self, verifier: Verifier) -> Watch:
-        """What verification needs of these."""
-        return Watch(verifier, self.clock, self.observer, self.cancelled, self.schedule, self.policy)
+    def watch(self, verifier: Verifier, deadline_ms: float | None) -> Watch:
+        """What verification needs of these, on a target whose requests wait at most `deadline_ms`."""
+        schedule = self.schedule.after_backlog(deadline_ms)
+        return Watch(verifier, self.clock, self.observer, self.cancelled, schedule, self.policy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from latencydoctor.app.ports import Cancelled, Clock, Observer, Progress, Verifier
 from latencydoctor.model.evidence import Window
@@ -22,6 +22,12 @@ class Schedule:
     settle_s: float = 6.0
     window_s: float = 10.0
     lag_s: float = 2.0
+
+    def after_backlog(self, deadline_ms: float | None) -> Schedule:
+        """The same, begun no earlier than one deadline after the change: until then requests from before it may still
+        time out, and a fix must not be judged by those.
+        """
+        return self if deadline_ms is None else replace(self, settle_s=max(self.settle_s, deadline_ms / 1000 + 1))
 
 
 @dataclass(frozen=True, slots=True)

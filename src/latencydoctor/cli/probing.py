@@ -41,7 +41,7 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
 
 def _prometheus(configuration: Configuration, content: Content, selection: Selection) -> ProbedSource:
     assert configuration.prometheus is not None, "the caller has checked"
-    address = _shown(configuration.prometheus.url)
+    address = shown_address(configuration.prometheus.url)
     try:
         sources = wiring.build_sources(configuration, _DEADLINE_S, live=False)
         assert sources.metrics is not None, "a Prometheus is configured"
@@ -57,7 +57,7 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
     )
 
 
-def _shown(url: str) -> str:
+def shown_address(url: str) -> str:
     """An address for the screen: without the credentials and the query that it may carry, however malformed it is."""
     scheme, separator, rest = url.partition("://")
     if scheme not in ("http", "https"):

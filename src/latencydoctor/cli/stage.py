@@ -78,8 +78,8 @@ class _Doctor:
 
     def apply(self, plan: Plan, observer: Observer) -> Treated:
         outcome = treat.apply(plan, wiring.treatment(self._request, None, observer).tools)
-        outcome.raise_error()
         if outcome.verification is None or outcome.in_effect_s is None:
+            outcome.raise_error()
             raise KnownError(f"the change was not verified: {outcome.reason}", hint=f"See {outcome.journal}.")
         return Treated(outcome.run_id, outcome.journal, outcome.in_effect_s, outcome.verification)
 

@@ -194,7 +194,9 @@ def runs(
 
 @runs_app.command("show")
 def show(
-    run_id: Annotated[str, typer.Argument(metavar="RUN")], config: ConfigOption = None, target: TargetOption = None
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's name, as `runs` lists it.")],
+    config: ConfigOption = None,
+    target: TargetOption = None,
 ) -> None:
     """Every journal record of one run, as JSON lines; the chain is checked first."""
     import json

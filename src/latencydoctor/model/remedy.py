@@ -47,6 +47,7 @@ class TargetState:
     `effective` are the same settings as the server itself reports them, where it does; `compiled` is the server
     configuration the settings compile to (config.pbtxt text for Triton). `not_in_effect` says in words where the
     server runs something else than the settings ask for; empty when they agree. The first object is the settings file.
+    `deadline_ms` is how long a request may wait at most, None where nothing bounds it.
     """
 
     target: str
@@ -56,6 +57,7 @@ class TargetState:
     effective: tuple[tuple[str, str], ...]
     compiled: str
     not_in_effect: tuple[str, ...] = ()
+    deadline_ms: float | None = None
 
     def setting(self, key: str) -> str | None:
         """A setting's canonical text, None when absent."""

@@ -67,6 +67,8 @@ def _valkey(inputs: Inputs) -> Program:
         *(str(inputs.binaries.cache_server), "--port", "0"),
         *("--unixsocket", inputs.endpoints.valkey_socket, "--unixsocketperm", "700"),
         *("--dir", str(inputs.layout.valkey), "--save", "", "--appendonly", "no"),
+        # By default it writes its title over its environment, and with it the mark by which a stack finds its own.
+        *("--set-proc-title", "no"),
         *("--maxmemory", "64mb", "--maxmemory-policy", "allkeys-lru"),
     )
     return Program("valkey", command)

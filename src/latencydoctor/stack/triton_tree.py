@@ -6,6 +6,7 @@ per user and shared by all stacks.
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import importlib.util
 import os
@@ -85,8 +86,12 @@ def _copy(source: Path, root: Path, python: str) -> None:
                 raise
     except shutil.Error as error:
         # It gathers one error a file; the last part of the first is the reason.
-        reason = error.args[0][0][-1]
-        raise KnownError(f"Triton cannot be copied to {root.parent}: {reason}", hint="Is the disk full?") from error
+        reason = str(error.args[0][0][-1])
+        full = any(os.strerror(number) in reason for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+        what = f"the disk is full: {root.parent}" if full else f"Triton cannot be copied to {root.parent}"
+        raise KnownError(
+            f"{what}: {reason}", hint="Free some space, or set XDG_CACHE_HOME to another place."
+        ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

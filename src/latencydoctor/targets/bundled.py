@@ -17,6 +17,7 @@ from latencydoctor.targets.state_folder import SETTINGS, StateFolder
 from latencydoctor.targets.triton import differences, read_effective
 
 DEFAULT_MODEL = "faq-encoder"
+DEFAULT_DEADLINE_MS = "5000"
 
 
 class BundledTarget:
@@ -57,6 +58,7 @@ class BundledTarget:
             effective=effective.settings,
             compiled=compiled,
             not_in_effect=differences(compiled, effective),
+            deadline_ms=float(dict(settings).get("inference.deadline_ms", DEFAULT_DEADLINE_MS)),
         )
 
     def edited(self, settings_text: str, values: Sequence[tuple[str, str]]) -> str:

@@ -72,3 +72,9 @@ def test_waiting_stops_within_a_slice(asked_after: int) -> None:
     answers = iter([False] * asked_after)
     assert not wait_until(clock.now_s() + 60, clock, lambda: next(answers, True))
     assert clock.slept_s <= asked_after * 0.2 + 1e-6
+
+
+@pytest.mark.parametrize(("deadline_ms", "settle_s"), [(None, 6.0), (2000.0, 6.0), (8000.0, 9.0)])
+def test_a_fix_is_not_judged_by_requests_that_waited_before_it(deadline_ms: float | None, settle_s: float) -> None:
+    schedule = Schedule().after_backlog(deadline_ms)
+    assert (schedule.settle_s, schedule.window_s) == (settle_s, Schedule().window_s)
