@@ -48,6 +48,9 @@ def diagnose(
         Path | None, typer.Option("--bundle", help="Replay what --save stored instead of reading live sources.")
     ] = None,
     save: Annotated[Path | None, typer.Option("--save", help="Store all that was collected, redacted.")] = None,
+    series: Annotated[
+        Path | None, typer.Option("--series", help="Write every collected series as CSV, one row a moment.")
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the report to a file.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every finding, gap and query.")] = False,
@@ -83,6 +86,10 @@ def diagnose(
     if save is not None:
         wiring.save_bundle(save, found.collected)
         streams.stderr().print(f"saved what was collected to {save}", soft_wrap=True)
+    if series is not None:
+        from latencydoctor.evidence.table import to_csv
+
+        out.document(to_csv(found.collected), series)
     out.diagnosis(found.diagnosis, form.value, output, verbose=verbose)
     raise typer.Exit(ExitCode.OK if exit_zero else exit_code(found.diagnosis.incident.state.value))
 
