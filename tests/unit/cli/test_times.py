@@ -1,0 +1,69 @@
+"""Times and lengths of time as typed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latencydoctor.cli.times import length_s, moment_s
+from latencydoctor.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90),
+        ("30m", 1800),
+        ("1h30m", 5400),
+        ("250ms", 0.25),
+        ("1.5h", 5400),
+        ("2d", 172800),
+        ("36525d", 3.15576e9),
+    ],
+)
+def test_a_length(text: str, seconds: float) -> None:
+    assert length_s(text, "--since") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "20", "s", "1h 30m", "-5s", "0s", "1y", "1h30", "[/INST]", "36526d", "9" * 400 + "s"]
+)
+def test_no_length(text: str) -> None:
+    with pytest.raises(UsageError, match="--since") as caught:
+        length_s(text, "--since")
+    assert "90s, 30m or 1h30m" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1796023224", 1796023224),
+        ("1796023224.5", 1796023224.5),
+        ("2026-11-30T07:20:24Z", 1796023224),
+        ("2026-11-30T07:20:24", 1796023224),
+        ("2026-11-30T08:20:24+01:00", 1796023224),
+        ("1970-01-01", 0),
+    ],
+)
+def test_a_moment(text: str, seconds: float) -> None:
+    assert moment_s(text, "--at") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "now", "nan", "inf", "-1", "1e12", "0001-01-01T00:00:00+14:00", "2026-13-01"])
+def test_no_moment(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--at is .* not a time"):
+        moment_s(text, "--at")
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_a_number_in_range_or_a_usage_error(text: str) -> None:
+    for read in (length_s, moment_s):
+        try:
+            found = read(text, "--x")
+        except UsageError:
+            continue
+        assert math.isfinite(found)
+        assert found >= 0
