@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from latencydoctor.model.rule import Dialect, LogRule
     from latencydoctor.report.listing import Entry, Fact
 
+UNVERIFIED = "not verified against a real server"
+
 app = typer.Typer(help="List, show and check log rules, metric dialects and playbooks.", no_args_is_help=True)
 
 
@@ -104,9 +106,18 @@ def _entries(content: Content) -> list[Entry]:
     rules = sorted(content.log_rules, key=lambda rule: (rule.level.rank, rule.id))
     return [
         *(Entry(one.id, "log rule", one.status, one.level.value, one.title) for one in rules),
-        *(Entry(one.id, "dialect", one.status, "", one.title) for one in content.dialects),
+        *(Entry(one.id, "dialect", one.status, "", one.title, _standing(one)) for one in content.dialects),
         *(Entry(one.id, "playbook", "", "", one.title) for one in content.playbooks),
     ]
+
+
+def _standing(dialect: Dialect) -> str:
+    """What a reader of the list should know of a dialect: whether a real server's page stands behind it, its gaps."""
+    standing = "" if dialect.verified else UNVERIFIED
+    gaps = len(dialect.missing)
+    return ", ".join(
+        text for text in (standing, f"{gaps} signal{'s' if gaps > 1 else ''} missing" if gaps else "") if text
+    )
 
 
 def _facts(one: LogRule | Dialect | Playbook) -> tuple[Fact, ...]:
@@ -156,7 +167,9 @@ def _dialect(dialect: Dialect) -> tuple[Fact, ...]:
         ("id", dialect.id),
         ("title", dialect.title),
         ("status", dialect.status),
-        ("verified", dialect.verified),
+        ("verified", dialect.verified or UNVERIFIED),
         ("detected by", dialect.detect),
         ("signals", tuple(f"{one.signal} = {one.expr}" for one in dialect.signals)),
+        ("missing", tuple(f"{one.signal}: {one.reason}" for one in dialect.missing)),
+        ("not on the recorded page", tuple(f"{one.signal}: {one.reason}" for one in dialect.unrecorded)),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from latencydoctor.content.locate import ContentRoot, yaml_files
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
-from latencydoctor.model.rule import Dialect, SignalExpression, SignalName, Summary
+from latencydoctor.model.rule import AbsentSignal, Dialect, SignalExpression, SignalName, Summary
 
 NAMES_FILE = "_names.yaml"
 STATUSES = ("stable", "experimental", "deprecated")
@@ -59,6 +59,7 @@ def _read_name(name: str, entry: Mapping) -> SignalName:
 def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float, Dialect]:
     simulated = top.flag("simulated", False)
     expressions = tuple(_read_expression(item, units, simulated) for item in top.mappings("signals"))
+    given = {expression.signal for expression in expressions}
     dialect = Dialect(
         id=top.text("id"),
         title=top.text("title"),
@@ -67,12 +68,25 @@ def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float
         detect=top.texts("detect"),
         model_label=top.text("model_label", ""),
         signals=expressions,
+        missing=_read_absent(top, "missing", set(units) - given, "it has an expression"),
+        unrecorded=_read_absent(top, "unrecorded", given, "it has no expression"),
     )
     if dialect.id != stem:
         top.problem(f"id is {dialect.id!r} but the file is called {stem}.yaml", "id")
     prefer = top.whole("prefer")
     top.close()
     return prefer, dialect
+
+
+def _read_absent(top: Mapping, key: str, allowed: set[str], otherwise: str) -> tuple[AbsentSignal, ...]:
+    """Signal and reason of a block of absent signals; a signal outside `allowed` is in the wrong block."""
+    block = top.mapping(key, None)
+    if block is None:
+        return ()
+    for signal in block.names:
+        if signal not in allowed:
+            block.problem(f"{signal!r} cannot be {key}: {otherwise}, or it is not in {NAMES_FILE}", signal)
+    return tuple(AbsentSignal(signal, " ".join(block.text(signal).split())) for signal in block.names)
 
 
 def _read_expression(item: Mapping, units: dict[str, str], simulated: bool) -> SignalExpression:

@@ -66,11 +66,20 @@ class SignalExpression:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentSignal:
+    """A signal that a dialect does not give, or gives only where the recorded page was not, and why."""
+
+    signal: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """A server's metric names mapped to normalised signals. `detect` are names any of which proves its presence.
 
     `verified` names the recorded real page its names were checked against, empty if none was. `model_label` is the
-    label that tells models apart, empty when the dialect has none.
+    label that tells models apart, empty when the dialect has none. `missing` are the signals that the server cannot
+    give; `unrecorded` are signals it has an expression for whose metrics the recorded page lacks (no GPU there, say).
     """
 
     id: str
@@ -80,6 +89,8 @@ class Dialect:
     detect: tuple[str, ...]
     model_label: str
     signals: tuple[SignalExpression, ...]
+    missing: tuple[AbsentSignal, ...] = ()
+    unrecorded: tuple[AbsentSignal, ...] = ()
 
 
 class Summary(StrEnum):

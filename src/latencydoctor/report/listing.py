@@ -23,6 +23,7 @@ class Entry:
     status: str
     level: str
     title: str
+    note: str = ""
 
 
 def show_list(entries: Sequence[Entry], console: Console) -> None:
@@ -32,7 +33,8 @@ def show_list(entries: Sequence[Entry], console: Console) -> None:
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for entry in entries:
-        table.add_row(*(plain(text) for text in (entry.kind, entry.id, entry.level, entry.status, entry.title)))
+        title = f"{entry.title} ({entry.note})" if entry.note else entry.title
+        table.add_row(*(plain(text) for text in (entry.kind, entry.id, entry.level, entry.status, title)))
     console.print(table)
 
 

@@ -49,6 +49,30 @@ def test_show_has_what_matters(name: str, word: str) -> None:
     assert json.loads(run("show", name, "--format", "json").stdout)["id"] == name
 
 
+DIALECT = """
+id: mine
+title: Mine
+status: experimental
+prefer: 5
+detect: [q_sum]
+signals: [{signal: queue_depth, requires: [q_sum], expr: sum(q_sum)}]
+missing: {e2e_p99_ms: only a sum is kept}
+"""
+
+
+def test_an_unverified_dialect_says_so_and_what_it_lacks(tmp_path: Path) -> None:
+    origin = locate()
+    shutil.copytree(origin.rules, tmp_path / "rules")
+    shutil.copytree(origin.playbooks, tmp_path / "playbooks")
+    (tmp_path / "rules" / "signals" / "mine.yaml").write_text(DIALECT, encoding="utf-8")
+    (line,) = [line for line in run("list", "--content", tmp_path).stdout.splitlines() if " mine " in line]
+    assert "(not verified against a real server, 1 signal missing)" in " ".join(line.split())
+    page = run("show", "mine", "--content", tmp_path).stdout
+    assert "not verified against a real server" in page
+    assert "e2e_p99_ms: only a sum is kept" in page
+    assert "not verified" not in run("show", "triton").stdout
+
+
 def test_show_of_nothing_points_to_the_list() -> None:
     error = run("show", "nothing").exception
     assert isinstance(error, UsageError)

@@ -20,6 +20,12 @@ def test_list_is_one_line_an_entry() -> None:
     assert text.getvalue().split() == ["log", "rule", "a", "ERROR", "stable", "[/x]", "A"]
 
 
+def test_a_note_follows_the_title() -> None:
+    screen, text = console()
+    show_list([Entry("a", "dialect", "stable", "", "A", "not seen")], screen)
+    assert text.getvalue().split() == ["dialect", "a", "stable", "A", "(not", "seen)"]
+
+
 def test_page_leaves_out_what_is_empty() -> None:
     screen, text = console()
     show_page([("id", "a"), ("gate", ""), ("matches", ("one", "two"))], screen)
