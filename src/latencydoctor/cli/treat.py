@@ -222,6 +222,7 @@ def recover(
     from latencydoctor.app import recovery
     from latencydoctor.cli import wiring
     from latencydoctor.cli.approval import ask
+    from latencydoctor.report.foreign import clean
 
     tools = wiring.treatment(_request(config, None), target, _tell).tools
     pending = recovery.describe(tools)
@@ -229,11 +230,11 @@ def recover(
         streams.stdout().print("no unfinished run: nothing to recover")
         raise typer.Exit(ExitCode.OK)
     for run, phase in pending:
-        streams.stderr().print(f"run {run.run_id} ({run.kind} {run.fix}): {phase}", soft_wrap=True)
+        streams.stderr().print(f"run {run.run_id} ({run.kind} {clean(run.fix)}): {phase}", soft_wrap=True)
     ask("Recover?", yes=yes)
     outcomes = recovery.recover(tools, accept=accept)
     for outcome in outcomes:
-        streams.stdout().print(f"run {outcome.run_id}: {outcome.state.value}, {outcome.reason}", soft_wrap=True)
+        streams.stdout().print(f"run {outcome.run_id}: {outcome.state.value}, {clean(outcome.reason)}", soft_wrap=True)
     for outcome in outcomes:
         outcome.raise_error()
 
