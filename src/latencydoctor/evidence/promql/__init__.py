@@ -9,9 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from latencydoctor.evidence.promql.evaluation import Moment
-from latencydoctor.evidence.promql.recording import Recording
+from latencydoctor.evidence.promql.page import PageError
+from latencydoctor.evidence.promql.recording import PageCount, Recording
 from latencydoctor.evidence.promql.syntax import Expression, RangeSelector, parse
-from latencydoctor.evidence.promql.values import Element, Samples
+from latencydoctor.evidence.promql.values import Element, PromqlError, Samples, UnsupportedError
+
+__all__ = [
+    "Element",
+    "Expression",
+    "PageCount",
+    "PageError",
+    "PromqlError",
+    "RangeSelector",
+    "Recording",
+    "Samples",
+    "UnsupportedError",
+    "evaluate",
+    "evaluate_at",
+    "parse",
+    "samples_at",
+]
 
 
 def evaluate(text_pages: Sequence[tuple[float, str, str]], expr: str, at_s: float) -> tuple[Element, ...]:

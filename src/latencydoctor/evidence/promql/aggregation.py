@@ -10,6 +10,12 @@ from latencydoctor.evidence.promql.ranges import greatest, least
 from latencydoctor.evidence.promql.syntax import Aggregation
 from latencydoctor.evidence.promql.values import NAME, Element, Labels, UnsupportedError, Vector, drop, keep
 
+
+def _variance(values: Sequence[float]) -> float:
+    # One value does not vary, be it infinite or no number.
+    return variance(values) if len(values) > 1 else 0.0
+
+
 _SIMPLE: dict[str, Callable[[Sequence[float]], float]] = {
     "sum": total,
     "avg": lambda values: total(values) / len(values),
@@ -17,8 +23,8 @@ _SIMPLE: dict[str, Callable[[Sequence[float]], float]] = {
     "max": greatest,
     "count": lambda values: float(len(values)),
     "group": lambda _values: 1.0,
-    "stddev": lambda values: math.sqrt(variance(values)),
-    "stdvar": variance,
+    "stddev": lambda values: math.sqrt(_variance(values)),
+    "stdvar": _variance,
 }
 
 

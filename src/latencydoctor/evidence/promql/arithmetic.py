@@ -43,7 +43,6 @@ ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "/": divide,
     "%": modulo,
     "^": power,
-    "atan2": math.atan2,
 }
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {

@@ -32,6 +32,7 @@ from latencydoctor.evidence.promql.syntax import (
 from latencydoctor.evidence.promql.values import (
     NAME,
     Element,
+    Labels,
     PromqlError,
     Samples,
     UnsupportedError,
@@ -57,7 +58,7 @@ class Moment:
             case Number(value):
                 return value
             case Selector():
-                return [Element(labels, value) for labels, value in self.recording.instant(node, self.at_ms)]
+                return [Element(labels, value) for labels, _, value in self.newest(node)]
             case Negation(operand):
                 inner = self.value(operand)
                 return -inner if isinstance(inner, float) else distinct([one.without_name(-one.value) for one in inner])
@@ -87,9 +88,14 @@ class Moment:
 
     def samples(self, node: Expression) -> list[Samples]:
         """The samples of a range selector."""
-        if not isinstance(node, RangeSelector):
-            raise PromqlError("a range is needed")
-        return self.recording.range(node.selector, self.at_ms - node.range_ms, self.at_ms)
+        span = self._span(node)
+        return (
+            self.recording.range(node.selector, span.start_ms, span.end_ms) if isinstance(node, RangeSelector) else []
+        )
+
+    def newest(self, node: Selector) -> list[tuple[Labels, int, float]]:
+        """The newest sample of each series and its time."""
+        return self.recording.instant(node, self.at_ms - node.offset_ms)
 
     def _binary(self, node: Binary) -> float | Vector:
         left, right = self.value(node.left), self.value(node.right)
@@ -124,8 +130,10 @@ class Moment:
         return distinct(result)
 
     def _span(self, node: Expression) -> Span:
-        length_ms = node.range_ms if isinstance(node, RangeSelector) else 0
-        return Span(self.at_ms - length_ms, self.at_ms)
+        if not isinstance(node, RangeSelector):
+            raise PromqlError("a range is needed")
+        end_ms = self.at_ms - node.selector.offset_ms
+        return Span(end_ms - node.range_ms, end_ms)
 
 
 def _quantile_over_time(moment: Moment, node: Call) -> Vector:
@@ -148,6 +156,15 @@ def _clamp(moment: Moment, node: Call) -> Vector:
 def _round(moment: Moment, node: Call) -> Vector:
     nearest = moment.number(node.arguments[1]) if len(node.arguments) > 1 else 1.0
     return functions.rounded(moment.vector(node.arguments[0]), nearest)
+
+
+def _timestamp(moment: Moment, node: Call) -> Vector:
+    operand = node.arguments[0]
+    if isinstance(operand, Selector):
+        times = [Element(drop(labels, (NAME,)), time_ms / 1000) for labels, time_ms, _ in moment.newest(operand)]
+        return distinct(times)
+    # What was computed has no time of its own but that of the evaluation.
+    return distinct([one.without_name(moment.at_ms / 1000) for one in moment.vector(operand)])
 
 
 def _absent(moment: Moment, node: Call) -> Vector:
@@ -192,6 +209,7 @@ _SPECIAL: dict[str, Callable[[Moment, Call], float | Vector]] = {
     "scalar": lambda moment, node: functions.scalar(moment.vector(node.arguments[0])),
     "vector": lambda moment, node: [Element((), moment.number(node.arguments[0]))],
     "time": lambda moment, _node: moment.at_ms / 1000,
+    "timestamp": _timestamp,
     "absent": _absent,
     "absent_over_time": _absent,
     "label_replace": _label_replace,

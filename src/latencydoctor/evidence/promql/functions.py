@@ -46,7 +46,7 @@ ONE_BY_ONE: dict[str, Callable[[float], float]] = {
     "ln": _logarithm(math.log),
     "log2": _logarithm(math.log2),
     "log10": _logarithm(math.log10),
-    "sgn": lambda value: math.copysign(1.0, value) if value else value,
+    "sgn": lambda value: value if value == 0 or math.isnan(value) else math.copysign(1.0, value),
 }
 
 

@@ -61,6 +61,9 @@ def combine_with_scalar(node: Binary, vector: Vector, scalar: float, *, swapped:
 
 def combine_vectors(node: Binary, left: Vector, right: Vector) -> Vector:
     """Elements of equal signature; `PromqlError` where it is not clear which belong together."""
+    if not left or not right:
+        # Nothing can match, so nothing is ambiguous either.
+        return []
     many, one = (right, left) if node.many == "right" else (left, right)
     partners: dict[Labels, Element] = {}
     for element in one:

@@ -93,16 +93,16 @@ class Recording:
         self._mark_gone(time_ms, instance, [])
         self._up(time_ms, instance, 0.0)
 
-    def instant(self, selector: Selector, at_ms: int) -> list[tuple[Labels, float]]:
-        """The newest sample of each series that fits, none older than the look-back and none after its end."""
-        found: list[tuple[Labels, float]] = []
+    def instant(self, selector: Selector, at_ms: int) -> list[tuple[Labels, int, float]]:
+        """The newest sample of each series that fits and its time, none older than the look-back, none past its end."""
+        found: list[tuple[Labels, int, float]] = []
         for series in self._fitting(selector):
             index = bisect_right(series.times_ms, at_ms) - 1
             if index < 0 or series.times_ms[index] < at_ms - LOOK_BACK_MS:
                 continue
             value = series.values[index]
             if value is not None:
-                found.append((series.labels, value))
+                found.append((series.labels, series.times_ms[index], value))
         return found
 
     def range(self, selector: Selector, start_ms: int, end_ms: int) -> list[Samples]:

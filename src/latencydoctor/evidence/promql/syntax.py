@@ -50,10 +50,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Series by name and label matchers; `name` is empty when only matchers were given."""
+    """Series by name and label matchers, as of `offset_ms` earlier; `name` is empty when only matchers were given."""
 
     name: str
     matchers: tuple[Matcher, ...]
+    offset_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,6 @@ def _negation(node: parser.UnaryExpr) -> Expression:
 
 
 def _selector(node: parser.VectorSelector) -> Selector:
-    if node.offset is not None:
-        raise UnsupportedError("offset")
     if node.at is not None:
         raise UnsupportedError("the @ modifier")
     if node.matchers.or_matchers:
@@ -166,7 +165,7 @@ def _selector(node: parser.VectorSelector) -> Selector:
     name = node.name or next(
         (one.value for one in matchers if one.name == NAME and not one.negated and not one.pattern), ""
     )
-    return Selector(name, matchers)
+    return Selector(name, matchers, node.offset // timedelta(milliseconds=1) if node.offset else 0)
 
 
 def _matcher(one: parser.Matcher) -> Matcher:
