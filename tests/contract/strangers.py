@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -20,6 +21,12 @@ class Asked:
 
     connection: socket.socket
     head: str
+    body: str = ""
+
+    @property
+    def form(self) -> dict[str, str]:
+        """What was posted."""
+        return dict(urllib.parse.parse_qsl(self.body))
 
     @property
     def path(self) -> str:
@@ -62,7 +69,7 @@ def stranger(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Stra
                 while b"\r\n\r\n" not in data and data[:1] != b"\x16" and (piece := talking.recv(65536)):
                     data += piece
                 if data:
-                    asked = Asked(talking, data.decode("latin-1"))
+                    asked = _whole(talking, data)
                     server.asked.append(asked)
                     answer(asked)
                     talking.shutdown(socket.SHUT_RDWR)
@@ -83,6 +90,17 @@ def stranger(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Stra
             # Closing alone does not wake accept() on Linux.
             listener.shutdown(socket.SHUT_RDWR)
             thread.join(timeout=5)
+
+
+def _whole(talking: socket.socket, data: bytes) -> Asked:
+    """The request with all of its body: what is left unread when a connection is closed takes the answer with it."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    asked = Asked(talking, head.decode("latin-1"))
+    length = int(asked.header("content-length") or 0)
+    while len(body) < length and (piece := talking.recv(65536)):
+        body += piece
+    asked.body = body.decode("latin-1")
+    return asked
 
 
 def _secured(connection: socket.socket, tls: ssl.SSLContext | None) -> socket.socket:

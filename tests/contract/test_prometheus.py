@@ -107,9 +107,9 @@ def test_the_incident_is_found_with_its_onset_and_its_numbers(incident: tuple[st
 def test_every_query_of_the_evidence_can_be_asked_by_hand(incident: tuple[str, float]) -> None:
     url, end_s = incident
     _, evidence = read(url, end_s)
-    metrics = PrometheusMetrics(PrometheusSource(url))
     for measure in evidence.measures:
         window = Window(end_s - 20, end_s)
+        metrics = PrometheusMetrics(PrometheusSource(url))
         readings = metrics.collect([RangeQuery(measure.signal, measure.unit, measure.proof.query, window, 20.0)])
         assert [series.signal for series in readings.series] == [measure.signal]
 

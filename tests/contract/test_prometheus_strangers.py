@@ -15,6 +15,7 @@ from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError
+from latencydoctor.evidence.combine import MARK
 from latencydoctor.model.configuration import Credentials, PrometheusSource
 from latencydoctor.model.evidence import GapReason, Selection, Window
 from latencydoctor.model.readings import RangeQuery
@@ -152,14 +153,15 @@ def test_a_bomb_is_not_unpacked() -> None:
     with stranger(reply(bomb, Content_Encoding="gzip")) as server:
         error = discover(server.url, 20.0)
     assert isinstance(error, CannotTell)
-    assert "answer too large: more than 32 MiB" in error.message
+    assert "answer too large: more than 1 MiB" in error.message
 
 
 def test_compressed_answers_and_a_path_prefix_work() -> None:
     body = gzip.compress(prometheus_json([{"metric": {}, "values": [[1_800_000_020, "1"]]}], "matrix"))
     with stranger(reply(body, Content_Encoding="gzip")) as server:
         readings = PrometheusMetrics(PrometheusSource(server.url + "/team/prom/")).collect([QUERY])
-        assert server.asked[0].path.startswith("/team/prom/api/v1/query_range?query=up&start=1800000000.0")
+        assert server.asked[0].path == "/team/prom/api/v1/query_range"
+        assert (server.asked[0].form["query"], server.asked[0].form["start"]) == ("up", "1800000000.0")
     assert readings.series[0].values == (1.0,)
 
 
@@ -216,14 +218,26 @@ def test_discovery_that_fails_half_way_does_not_guess_a_service() -> None:
         assert isinstance(discover(server.url), CannotTell)
 
 
+def marked(query: str, expression: str, **labels: str) -> list[dict[str, object]]:
+    """An element as the answer to the parts of a query that hold `expression`; nothing for the others."""
+    parts = query.split("label_replace(\n")[1:]
+    if not parts:
+        return [{"metric": labels, "value": [1, "1"]}] if expression in query else []
+    return [
+        {"metric": {**labels, MARK: str(index)}, "value": [1, "1"]}
+        for index, part in enumerate(parts)
+        if expression in part
+    ]
+
+
 def test_an_unknown_cadence_is_a_gap_and_the_rest_goes_on() -> None:
     def answer(asked: Asked) -> None:
         if "/label/" in asked.path:
             asked.reply(names_json("nv_inference_request_success"))
-        elif "5m" in asked.path:
+        elif "quantile" in asked.form["query"]:
             asked.reply(b"", "500 Internal Server Error")
         else:
-            asked.reply(prometheus_json([{"metric": {"model": "m"}, "value": [1, "1"]}]))
+            asked.reply(prometheus_json(marked(asked.form["query"], "unless on ()", model="m")))
 
     with stranger(answer) as server:
         metrics = PrometheusMetrics(PrometheusSource(server.url))

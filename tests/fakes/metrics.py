@@ -21,6 +21,8 @@ class FakeMetrics:
     scrape_interval_s: float | None = 5.0
     newest_sample_s: float | None = None
     failure: LatencyDoctorError | None = None
+    one_copy: str = ""
+    clock_ahead_s: float | None = None
     asked: list[list[RangeQuery]] = field(default_factory=list)
 
     def discover(self, dialects: Sequence[Dialect], selection: Selection, at_s: float) -> Discovery:
@@ -31,7 +33,15 @@ class FakeMetrics:
         newest_s = at_s if self.newest_sample_s is None else self.newest_sample_s
         records = (QueryRecord("fake", "metric names", "ok", len(self.names)),)
         return Discovery(
-            self.names, self.candidates, self.scrape_interval_s, newest_s, records, (), shared_names=self.names
+            self.names,
+            self.candidates,
+            self.scrape_interval_s,
+            newest_s,
+            records,
+            (),
+            shared_names=self.names,
+            one_copy=self.one_copy,
+            clock_ahead_s=self.clock_ahead_s,
         )
 
     def collect(self, queries: Sequence[RangeQuery]) -> Readings:

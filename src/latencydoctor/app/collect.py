@@ -7,23 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from latencydoctor.app.ports import FactSource, LogSource, MetricsSource
+from latencydoctor.app.questions import Course, ask
 from latencydoctor.errors import CannotTell, UsageError
-from latencydoctor.evidence.queries import (
-    Choice,
-    Present,
-    choose,
-    detected,
-    render,
-    window_count,
-    window_length_s,
-)
+from latencydoctor.evidence.queries import Present, choose, detected, narrowed, window_count, window_length_s
 from latencydoctor.evidence.redact import plain
-from latencydoctor.model.evidence import Collected, Gap, GapReason, Selection, Window
-from latencydoctor.model.readings import Candidate, Discovery, RangeQuery, Readings
-from latencydoctor.model.rule import Dialect, LogRule, SignalExpression, SignalName
+from latencydoctor.model.evidence import Collected, Gap, GapReason, Selection, Series, Window
+from latencydoctor.model.readings import Candidate, Discovery, Readings
+from latencydoctor.model.rule import Dialect, LogRule, SignalName
 
 STALE_SCRAPES = 3
 """Samples older than so many scrapes mean that scraping has stopped or that clocks differ."""
+
+CLOCKS_APART_S = 5.0
+"""Less than this is a slow network and a header that has whole seconds."""
 
 MOST_CANDIDATES_SHOWN = 20
 
@@ -39,12 +35,16 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class CollectRequest:
-    """What to look at: the service, as of when, how far back; `window_s` overrides the length of a window."""
+    """What to look at: the service, as of when, how far back; `window_s` overrides the length of a window.
+
+    `baseline` is what to compare with where the range holds nothing from before the incident.
+    """
 
     selection: Selection
     at_s: float
     since_s: float = 1800.0
     window_s: float | None = None
+    baseline: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,20 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
     found, failure = _discover(sources.metrics, rules, request.selection, now_s)
     selection = _select(found.candidates, request.selection) if found else request.selection
     window_s = request.window_s or window_length_s(found.scrape_interval_s if found else None)
-    count = window_count(request.since_s, window_s)
-    whole = Window(now_s - count * window_s, now_s)
+    whole = Window(now_s - window_count(request.since_s, window_s) * window_s, now_s)
+    baseline = _whole_windows(request.baseline, window_s)
     parts: list[Readings] = []
+    before: tuple[Series, ...] = ()
     if failure is not None:
         parts.append(Readings(gaps=(Gap("metrics", GapReason.UNREACHABLE, failure.message, failure.hint),)))
     if found is not None and sources.metrics is not None:
-        parts.append(Readings(gaps=(*found.gaps, *_staleness(found, now_s)), queries=found.queries))
-        parts.append(_ask(sources.metrics, found, rules, selection, whole, window_s))
-    parts += [source.read(selection) for source in sources.facts]
-    if sources.logs is not None:
-        parts.append(sources.logs.read(rules.logs, whole))
-    else:
-        parts.append(Readings(gaps=(Gap("logs", GapReason.NOT_CONFIGURED, "no log files were named", "--log PATH"),)))
+        parts.append(Readings(gaps=(*found.gaps, *_staleness(found, now_s), *_clocks(found)), queries=found.queries))
+        # Sums over two Prometheus servers that scrape the same targets would count everything twice.
+        one = narrowed(selection, found.one_copy)
+        course = Course(one, whole, window_s, _server_label(found, rules, selection), baseline)
+        answered, before = _ask(sources.metrics, found, rules, course)
+        parts.append(answered)
+    parts += _beside_metrics(sources, rules, selection, whole)
     if failure is not None and not any(part.series or part.facts or part.log_events for part in parts):
         raise failure
     return Collected(
@@ -94,7 +95,32 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
         log_events=tuple(item for part in parts for item in part.log_events),
         queries=tuple(item for part in parts for item in part.queries),
         gaps=tuple(item for part in parts for item in part.gaps),
+        baseline=baseline,
+        baseline_series=before,
     )
+
+
+def _beside_metrics(sources: Sources, rules: Rules, selection: Selection, whole: Window) -> list[Readings]:
+    """What has no history in a Prometheus: facts and logs."""
+    parts = [source.read(selection) for source in sources.facts]
+    if sources.logs is not None:
+        return [*parts, sources.logs.read(rules.logs, whole)]
+    gap = Gap("logs", GapReason.NOT_CONFIGURED, "no log files were named", "--log PATH")
+    return [*parts, Readings(gaps=(gap,))]
+
+
+def _whole_windows(baseline: Window | None, window_s: float) -> Window | None:
+    """As many whole windows as fit, up to the end named."""
+    if baseline is None:
+        return None
+    return Window(baseline.end_s - window_count(baseline.length_s, window_s) * window_s, baseline.end_s)
+
+
+def _server_label(found: Discovery, rules: Rules, selection: Selection) -> str:
+    """How models are named by the server that has the chosen one, else by the first server spoken here."""
+    named = [item.model_label for item in found.candidates if item.model == selection.model and item.model_label]
+    spoken = [item.model_label for item in rules.dialects if item.model_label and found.names.intersection(item.detect)]
+    return next(iter([*named, *spoken]), "")
 
 
 def _discover(
@@ -138,42 +164,19 @@ def _staleness(found: Discovery, now_s: float) -> tuple[Gap, ...]:
     return (Gap("samples", GapReason.TOO_FEW_SAMPLES, detail, "scraping that runs, and clocks that agree"),)
 
 
-def _ask(
-    metrics: MetricsSource, found: Discovery, rules: Rules, selection: Selection, whole: Window, window_s: float
-) -> Readings:
-    """Each signal's best expression; the next best for those that gave nothing, until all are tried."""
+def _clocks(found: Discovery) -> tuple[Gap, ...]:
+    """A Prometheus whose clock differs from this machine's shows the wrong windows."""
+    ahead_s = found.clock_ahead_s or 0.0
+    if abs(ahead_s) <= max(CLOCKS_APART_S, found.scrape_interval_s or 0.0):
+        return ()
+    detail = f"the metrics source's clock is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this one's"
+    return (Gap("clock", GapReason.BAD_ANSWER, detail, "clocks that agree (NTP), or --at with the source's time"),)
+
+
+def _ask(metrics: MetricsSource, found: Discovery, rules: Rules, course: Course) -> tuple[Readings, tuple[Series, ...]]:
+    """Every signal that the metrics there may give, and what a gap needs."""
     choices, gaps = choose(Present(found.names, found.shared_names), rules.dialects, rules.signals)
-    model_label = next(
-        (item.model_label for item in rules.dialects if found.names.intersection(item.detect) and item.model_label), ""
-    )
-    answered: list[Readings] = []
-    turn = 0
-    while choices:
-        queries = [_query(choice.expressions[turn], selection, whole, window_s, model_label) for choice in choices]
-        readings = metrics.collect(queries)
-        choices = _unanswered(choices, readings, turn + 1)
-        left = {choice.signal for choice in choices}
-        answered.append(replace(readings, gaps=tuple(gap for gap in readings.gaps if gap.signal not in left)))
-        turn += 1
+    answered, before = ask(metrics, choices, course)
     needs = {name.id: name.needs for name in rules.signals}
-    found_gaps = [gap for part in answered for gap in part.gaps]
-    return Readings(
-        series=tuple(item for part in answered for item in part.series),
-        gaps=(*gaps, *(replace(gap, needs=gap.needs or needs.get(gap.signal, "")) for gap in found_gaps)),
-        queries=tuple(item for part in answered for item in part.queries),
-    )
-
-
-def _unanswered(choices: Sequence[Choice], readings: Readings, turn: int) -> tuple[Choice, ...]:
-    """The signals that have nothing yet and another expression to try."""
-    silent = {gap.signal for gap in readings.gaps if gap.reason is GapReason.NO_SERIES}
-    return tuple(item for item in choices if item.signal in silent and len(item.expressions) > turn)
-
-
-def _query(
-    expression: SignalExpression, selection: Selection, whole: Window, window_s: float, model_label: str
-) -> RangeQuery:
-    # The range is closed at both ends: the point at its start would tell of the window before it.
-    window = Window(whole.start_s + window_s, whole.end_s)
-    query = render(expression, selection, window_s, model_label)
-    return RangeQuery(expression.signal, expression.unit, query, window, window_s, expression.simulated)
+    told = (replace(gap, needs=gap.needs or needs.get(gap.signal, "")) for gap in answered.gaps)
+    return replace(answered, gaps=(*gaps, *told)), before

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from latencydoctor.app.ports import MetricsSource
 from latencydoctor.errors import LatencyDoctorError
-from latencydoctor.evidence.queries import Present, render, window_length_s
+from latencydoctor.evidence.queries import Present, narrowed, render, window_length_s
 from latencydoctor.model.evidence import Selection, Series, Window
 from latencydoctor.model.readings import Discovery, RangeQuery
 from latencydoctor.model.remedy import Reading
@@ -67,7 +67,8 @@ class MetricsVerifier:
         for dialect in self.dialects:
             for item in dialect.signals:
                 if item.signal == signal and present.has(item):
-                    text = render(item, self.selection, length_s, dialect.model_label)
+                    selection = narrowed(self.selection, discovery.one_copy)
+                    text = render(item, selection, length_s, dialect.model_label)
                     # The PromQL itself looks back over the length.
                     point = Window(window.end_s - length_s, window.end_s)
                     return RangeQuery(signal, item.unit, text, point, length_s, item.simulated)

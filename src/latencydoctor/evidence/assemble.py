@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from latencydoctor.evidence.incident import Judgement, judge
-from latencydoctor.evidence.measures import measure_fact, measure_series
+from latencydoctor.evidence.measures import compare, measure_fact, measure_series
 from latencydoctor.evidence.onset import first_movers
 from latencydoctor.evidence.series import Grid, Points, make_grid, place
 from latencydoctor.model.configuration import Slo
@@ -21,8 +21,14 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
     names = {name.id: name for name in signals}
     grid = make_grid(collected.now_s, collected.window_s, collected.series)
     points = {series.signal: place(series, grid) for series in collected.series if series.signal in names}
-    judgement = judge(points, grid, slo)
+    usual = {series.signal: series.values for series in collected.baseline_series}
+    judgement = judge(points, grid, slo, usual)
     measures, silent = _measures(points, names, grid, judgement)
+    outside = collected.baseline if judgement.baseline is None and usual else None
+    if outside is not None:
+        measures = [
+            compare(measure, names[measure.signal], usual.get(measure.signal, ()), outside) for measure in measures
+        ]
     window = grid.window(judgement.first, judgement.last)
     known = {measure.signal for measure in measures}
     measures += [measure_fact(fact, window) for fact in collected.facts if fact.signal not in known]
@@ -34,7 +40,7 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         selection=collected.selection,
         now_s=collected.now_s,
         window=window,
-        baseline_window=grid.window(*judgement.baseline) if judgement.baseline else None,
+        baseline_window=grid.window(*judgement.baseline) if judgement.baseline else outside,
         incident=judgement.incident,
         measures=tuple(sorted(measures, key=lambda measure: measure.signal)),
         gaps=_gaps([*collected.gaps, *silent, *_unoffered(signals)], {measure.signal for measure in measures}, names),

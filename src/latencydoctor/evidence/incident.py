@@ -8,7 +8,7 @@ was bad earlier and is well now is healthy. Without traffic or without a latency
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from latencydoctor.evidence.onset import FEWEST_BASELINE_WINDOWS, baseline_span, split_level, walk_back
@@ -57,6 +57,8 @@ class _Case:
     latency: Points | None
     errors: Points | None
     rate: Points | None
+    usual_ms: float | None = None
+    """The latency of the baseline that the user named; it counts where the range holds none."""
 
     @property
     def last(self) -> int:
@@ -104,10 +106,16 @@ class _Case:
         return median(self.latency.inside(*span)) if span and self.latency else None
 
 
-def judge(points: Mapping[str, Points], grid: Grid, slo: Slo) -> Judgement:
-    """Decide from the last windows, and trace a bad stretch back to its onset."""
-    rate = points.get(RATE)
-    case = _Case(grid, _latency(points, grid), points.get(ERRORS), rate if rate and rate.at else None)
+def judge(
+    points: Mapping[str, Points], grid: Grid, slo: Slo, usual: Mapping[str, Sequence[float]] | None = None
+) -> Judgement:
+    """Decide from the last windows, and trace a bad stretch back to its onset.
+
+    `usual` holds the signals' values over a baseline outside the range, if one was named.
+    """
+    rate, latency = points.get(RATE), _latency(points, grid)
+    usual_ms = median((usual or {}).get(latency.series.signal, ())) if latency else None
+    case = _Case(grid, latency, points.get(ERRORS), rate if rate and rate.at else None, usual_ms)
     recent = range(max(case.last - WINDOWS_RECENT + 1, 0), case.last + 1)
     judged = [index for index in recent if case.says_something(index)][-WINDOWS_JUDGED:]
     bounds = _Bounds(slo.p99_ms, slo.error_ratio)
@@ -160,6 +168,7 @@ def _step(case: _Case) -> int | None:
 
 def _with_baseline(case: _Case, slo: Slo, first: int | None) -> _Bounds:
     level = case.level(case.baseline_of(first)) if first is not None else None
+    level = case.usual_ms if level is None else level
     return _Bounds(slo.p99_ms, slo.error_ratio, level * slo.baseline_ratio if level else None)
 
 

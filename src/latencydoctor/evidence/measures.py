@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from latencydoctor.evidence.series import Grid, Points, median
 from latencydoctor.model.evidence import Fact, Measure, Window
 from latencydoctor.model.rule import SignalName, Summary
@@ -27,6 +30,14 @@ def measure_series(
         proof=held.series.proof,
         simulated=held.series.simulated,
     )
+
+
+def compare(measure: Measure, name: SignalName, usual: Sequence[float], window: Window) -> Measure:
+    """The measure beside a baseline outside the range; as it is when there is nothing usual to compare with."""
+    before = _summary(list(usual), name.summary)
+    if before is None:
+        return measure
+    return replace(measure, baseline=before, baseline_window=window)
 
 
 def measure_fact(fact: Fact, window: Window) -> Measure:

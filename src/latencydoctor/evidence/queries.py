@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from latencydoctor.model.evidence import Gap, GapReason, Selection
 from latencydoctor.model.rule import Dialect, SignalExpression, SignalName
@@ -27,11 +27,24 @@ _PLACEHOLDER = re.compile(r"\{(sel|front|window|twice)\}")
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """An expression, and the label that names models in its dialect (empty where the dialect has none)."""
+
+    expression: SignalExpression
+    model_label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """A signal's possible expressions, best first; the second is asked only when the first gives nothing."""
+    """A signal's possible expressions, best first; the others are asked only when the first gives nothing."""
 
     signal: str
-    expressions: tuple[SignalExpression, ...]
+    offers: tuple[Offer, ...]
+
+    @property
+    def expressions(self) -> tuple[SignalExpression, ...]:
+        """The expressions alone."""
+        return tuple(offer.expression for offer in self.offers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +70,13 @@ def choose(
     choices: list[Choice] = []
     gaps: list[Gap] = []
     for name in signals:
-        offered = [item for dialect in dialects for item in dialect.signals if item.signal == name.id]
-        usable = tuple(item for item in offered if present.has(item))
+        offered = [
+            Offer(item, dialect.model_label)
+            for dialect in dialects
+            for item in dialect.signals
+            if item.signal == name.id
+        ]
+        usable = tuple(offer for offer in offered if present.has(offer.expression))
         if usable:
             choices.append(Choice(name.id, usable))
         elif offered:
@@ -82,6 +100,11 @@ def matchers(selection: Selection, model_label: str) -> str:
     """The service's label matchers without braces, its model first; empty when nothing is selected."""
     model = f"{model_label}={quote(selection.model)}" if selection.model and model_label else ""
     return ",".join(part for part in (model, selection.selector.strip().strip(",")) if part)
+
+
+def narrowed(selection: Selection, matchers_: str) -> Selection:
+    """The selection with further matchers (of one copy of everything, say)."""
+    return replace(selection, selector=",".join(part for part in (selection.selector.strip(" ,"), matchers_) if part))
 
 
 def render(expression: SignalExpression, selection: Selection, window_s: float, model_label: str) -> str:

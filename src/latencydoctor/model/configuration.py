@@ -17,12 +17,27 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
+class Tenant:
+    """The header that tells a store for many teams whose series are meant, and where its value lies."""
+
+    header: str
+    value_env: str = ""
+    value_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PrometheusSource:
-    """A Prometheus, or what speaks its API, at `url` (a path prefix is kept)."""
+    """A Prometheus, or what speaks its API, at `url` (a path prefix is kept).
+
+    `ca_file` is the CA that its certificate must come from; `cert_file` and `key_file` are the client's own.
+    """
 
     url: str
     credentials: Credentials = Credentials()
     ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    tenant: Tenant | None = None
 
 
 @dataclass(frozen=True, slots=True)

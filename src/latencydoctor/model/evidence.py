@@ -138,7 +138,8 @@ class Collected:
     """All that was read for one diagnosis, redacted; what `--bundle` stores and replays.
 
     `now_s` is the incident's own clock: the end of the last window. `window_s` is one window's length and
-    `scrape_interval_s` the observed time between samples, None when there was no metrics source.
+    `scrape_interval_s` the observed time between samples, None when there was no metrics source. `baseline` is the
+    time that the user named as usual, and `baseline_series` the same signals over it.
     """
 
     now_s: float
@@ -151,6 +152,8 @@ class Collected:
     log_events: tuple[LogEvent, ...]
     queries: tuple[QueryRecord, ...]
     gaps: tuple[Gap, ...]
+    baseline: Window | None = None
+    baseline_series: tuple[Series, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

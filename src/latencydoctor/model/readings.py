@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Series, Window
 
@@ -21,10 +21,14 @@ class RangeQuery:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A service that the metrics could mean: its model and the matchers that pick it out from the others."""
+    """A service that the metrics could mean: its model and the matchers that pick it out from the others.
+
+    `model_label` is the label its server's dialect names models by, where it is known.
+    """
 
     model: str
     selector: str
+    model_label: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Discovery:
     """What one metrics source holds at a moment: metric names, the services there, the time between samples.
 
     `names` are those under the user's selector, `shared_names` those without it (accelerators, cache servers).
+    `one_copy` is the matcher that leaves one of several Prometheus servers that scrape the same targets, empty when
+    there is one. `clock_ahead_s` is how far the source's clock is ahead of this machine's, None when it does not say.
     """
 
     names: frozenset[str]
@@ -41,6 +47,8 @@ class Discovery:
     queries: tuple[QueryRecord, ...]
     gaps: tuple[Gap, ...]
     shared_names: frozenset[str] = frozenset()
+    one_copy: str = ""
+    clock_ahead_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
+import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +13,26 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from latencydoctor.errors import Location, SourceError
 from latencydoctor.evidence.redact import plain
-from latencydoctor.model.configuration import Credentials, PrometheusSource
+from latencydoctor.model.configuration import Credentials, PrometheusSource, Tenant
 
 MAX_SECRET_BYTES = 16 * 1024
 """The largest credential file; a Kubernetes service-account token has about 1 kB."""
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
+_RESERVED = ("authorization", "content-length", "content-type", "host", "transfer-encoding", "connection", "cookie")
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to ask: `url` without credentials and without a slash at its end, the header's value, the CA bundle."""
+    """Where to ask: `url` without credentials and without a slash at its end, headers for it alone, TLS files.
+
+    `certificate` is (certificate file, key file); they are the same file where one holds both.
+    """
 
     url: str
-    authorization: str
-    ca_file: str
+    headers: tuple[tuple[str, str], ...] = ()
+    ca_file: str = ""
+    certificate: tuple[str, str] | None = None
 
 
 def read_address(source: PrometheusSource, environment: Mapping[str, str] = os.environ) -> Address:
@@ -32,11 +41,46 @@ def read_address(source: PrometheusSource, environment: Mapping[str, str] = os.e
     header = _header(source.credentials, environment)
     if user_password and not header:
         header = _basic(user_password)
+    headers = (("Authorization", header),) if header else ()
     if source.ca_file and not Path(source.ca_file).is_file():
         raise SourceError(
             "the CA file does not exist", hint="Correct ca_file.", location=Location(plain(source.ca_file, 300))
         )
-    return Address(url, header, source.ca_file)
+    return Address(url, (*headers, *_tenant(source.tenant, environment)), source.ca_file, _certificate(source))
+
+
+def _tenant(tenant: Tenant | None, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The header by which stores for many teams tell whose series are meant."""
+    if tenant is None:
+        return ()
+    if not _HEADER_NAME.fullmatch(tenant.header) or tenant.header.lower() in _RESERVED:
+        raise SourceError(
+            f"{plain(tenant.header, 60)!r} cannot be the tenant's header", hint="It is X-Scope-OrgID for most stores."
+        )
+    return ((tenant.header, _secret(tenant.value_env, tenant.value_file, environment)),)
+
+
+def _certificate(source: PrometheusSource) -> tuple[str, str] | None:
+    """The client's certificate, loaded once here: later a library would ask for a pass phrase on the terminal."""
+    if not source.cert_file:
+        return None
+    files = (source.cert_file, source.key_file or source.cert_file)
+    hint = "cert_file and key_file name a PEM certificate and its key, without a pass phrase."
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(*files, password="")
+    except ssl.SSLError as error:
+        reason = plain(error.reason or "it is none", 100).lower().replace("_", " ")
+        raise SourceError(
+            f"the client certificate cannot be used: {reason}", hint=hint, location=Location(plain(files[1], 300))
+        ) from error
+    except OSError as error:
+        missing = next((name for name in files if not Path(name).is_file()), files[0])
+        raise SourceError(
+            f"the client certificate cannot be read: {error.strerror or 'unreadable'}",
+            hint=hint,
+            location=Location(plain(missing, 300)),
+        ) from error
+    return files
 
 
 def _split(url: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from latencydoctor.model.evidence import Gap, GapReason, Proof, Series
@@ -37,9 +38,8 @@ def parse_elements(result: object) -> tuple[Labelled, ...]:
     return tuple(_element(item) for item in result)
 
 
-def parse_range(query: RangeQuery, result: object) -> RangeAnswer:
+def read_range(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
     """The one series a range query must give; points that are not finite numbers are left out."""
-    elements = parse_elements(result)
     if not elements:
         return RangeAnswer(None, Gap(query.signal, GapReason.NO_SERIES, "the query gave nothing"), 0)
     count = len(elements)

@@ -91,8 +91,10 @@ def _check(collected: Collected) -> None:
     """What types alone do not say."""
     if collected.window_s <= 0:
         raise RecordError("collected.window_s must be above 0")
-    for index, series in enumerate(collected.series):
-        where = f"collected.series[{index}]"
+    named = [(f"series[{index}]", series) for index, series in enumerate(collected.series)]
+    named += [(f"baseline_series[{index}]", series) for index, series in enumerate(collected.baseline_series)]
+    for place, series in named:
+        where = f"collected.{place}"
         if len(series.times_s) != len(series.values):
             raise RecordError(f"{where} has {len(series.times_s)} times but {len(series.values)} values")
         if any(later <= earlier for earlier, later in zip(series.times_s, series.times_s[1:], strict=False)):

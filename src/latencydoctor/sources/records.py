@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import UnionType
@@ -75,11 +75,16 @@ def _read_fields(kind: type, value: object, where: str) -> object:
     hints = _hints(kind)
     names = [field.name for field in fields(kind)]
     unknown = sorted(set(value) - set(names))
-    missing = [name for name in names if name not in value]
+    # What a later release added has a default, so that bundles of earlier ones can still be read.
+    missing = [
+        field.name
+        for field in fields(kind)
+        if field.name not in value and field.default is MISSING and field.default_factory is MISSING
+    ]
     if unknown or missing:
         what = f"has an unknown field {unknown[0]!r}" if unknown else f"lacks the field {missing[0]!r}"
         raise RecordError(f"{where} {what}")
-    return kind(**{name: _read(hints[name], value[name], f"{where}.{name}") for name in names})
+    return kind(**{name: _read(hints[name], value[name], f"{where}.{name}") for name in names if name in value})
 
 
 def _read_enum(kind: type[Enum], value: object, where: str) -> object:

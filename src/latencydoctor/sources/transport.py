@@ -7,9 +7,12 @@ answer of any size. `GuardedSession` is handed to it and keeps all of this in `s
 from __future__ import annotations
 
 import io
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -20,9 +23,10 @@ from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionErro
 from urllib3.response import BaseHTTPResponse
 
 from latencydoctor.evidence.redact import plain
+from latencydoctor.sources.allowance import Allowance
 
-MAX_ANSWER_BYTES = 32 * 1024 * 1024
-"""Largest decompressed answer. 720 points of one series are 30 kB; a list of 500,000 metric names is 20 MB."""
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
+"""Largest decompressed answer. 720 points of one series are 30 kB; a list of 100,000 metric names is 4 MB."""
 
 CHUNK_BYTES = 16 * 1024
 """Read so much at a time: also compressed a thousand to one, a chunk stays below 17 MB once unpacked."""
@@ -40,6 +44,7 @@ class FailureKind(StrEnum):
     TLS = "TLS failed"
     DEADLINE = "deadline passed"
     TOO_LARGE = "answer too large"
+    COST = "cost limit reached"
     BROKEN = "answer broke off"
     REDIRECT = "redirected"
     CREDENTIALS = "credentials refused"
@@ -81,15 +86,15 @@ class Deadline:
 
 
 class Authentication(requests.auth.AuthBase):
-    """Adds credentials to requests for one origin; always set, so that ~/.netrc is never consulted."""
+    """Adds headers (credentials, a tenant) to requests for one origin; always set, or ~/.netrc would be consulted."""
 
-    def __init__(self, origin: tuple[str, str, int | None], header: str) -> None:
+    def __init__(self, origin: tuple[str, str, int | None], headers: Mapping[str, str]) -> None:
         self._origin = origin
-        self._header = header
+        self._headers = dict(headers)
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._header and origin_of(request.url or "") == self._origin:
-            request.headers["Authorization"] = self._header
+        if origin_of(request.url or "") == self._origin:
+            request.headers.update(self._headers)
         return request
 
 
@@ -101,25 +106,51 @@ def origin_of(url: str) -> tuple[str, str, int | None]:
 
 
 class GuardedSession(requests.Session):
-    """A session whose every request obeys `deadline`, reads at most `max_bytes` and follows no one to another host."""
+    """A session whose every request obeys deadline and allowance and follows no one to another host.
+
+    `clock_ahead_s` is how far the server's clock was ahead of ours at its last answer, None when it did not say.
+    """
 
     def __init__(
-        self, deadline: Callable[[], Deadline], max_bytes: int = MAX_ANSWER_BYTES, connections: int = 8
+        self,
+        deadline: Callable[[], Deadline],
+        allowance: Callable[[], Allowance],
+        max_bytes: int = MAX_ANSWER_BYTES,
+        connections: int = 8,
     ) -> None:
         super().__init__()
+        self.clock_ahead_s: float | None = None
         self._deadline = deadline
+        self._allowance = allowance
         self._max_bytes = max_bytes
+        self._limit = threading.local()
         self._guarded = HTTPAdapter(pool_maxsize=connections, max_retries=0)
+
+    @contextmanager
+    def at_most(self, max_bytes: int) -> Iterator[None]:
+        """A smaller limit for the answers that this thread gets meanwhile."""
+        self._limit.bytes = min(max_bytes, self._max_bytes)
+        try:
+            yield
+        finally:
+            del self._limit.bytes
 
     def get_adapter(self, url: str | bytes) -> requests.adapters.BaseAdapter:
         """Always our own adapter: prometheus-api-client mounts one that retries."""
         del url
         return self._guarded
 
+    def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
+        """What is posted goes into a form: the client puts it into the address, whatever its length."""
+        if request.method == "POST" and not request.data:
+            request.data, request.params = request.params, {}
+        return super().prepare_request(request)
+
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Send within the deadline and return an answer that was read completely; `TransportError` otherwise."""
         for _ in range(MAX_REDIRECTS + 1):
             response = self._send_once(request, kwargs)
+            self.clock_ahead_s = _clock_ahead_s(response)
             if not response.is_redirect:
                 _refuse_errors(response)
                 return response
@@ -129,6 +160,8 @@ class GuardedSession(requests.Session):
     def _send_once(self, request: requests.PreparedRequest, settings: dict[str, Any]) -> requests.Response:
         deadline = self._deadline()
         deadline.check()
+        if not self._allowance().take_request():
+            raise TransportError(FailureKind.COST, "the requests that one diagnosis may send are used up")
         guarded = {"timeout": min(deadline.left_s, SLOWEST_READ_S), "allow_redirects": False, "stream": True}
         try:
             response = super().send(request, **{**settings, **guarded})
@@ -143,6 +176,7 @@ class GuardedSession(requests.Session):
     def _read(self, response: requests.Response, deadline: Deadline) -> bytes:
         raw = response.raw
         body = bytearray()
+        most = getattr(self._limit, "bytes", self._max_bytes)
         try:
             while True:
                 deadline.check()
@@ -151,14 +185,30 @@ class GuardedSession(requests.Session):
                 if not chunk:
                     break
                 body += chunk
-                if len(body) > self._max_bytes:
-                    raise TransportError(FailureKind.TOO_LARGE, f"more than {self._max_bytes // 1024**2} MiB")
+                allowed = self._allowance().take_bytes(len(chunk))
+                if len(body) > most:
+                    raise TransportError(FailureKind.TOO_LARGE, f"more than {_size(most)}")
+                if not allowed:
+                    raise TransportError(FailureKind.COST, "the bytes that one diagnosis may read are used up")
         except TransportError:
             # The rest of the answer is still on its way; a connection in that state cannot be used again.
             response.close()
             raise
         _refuse_short(response, raw)
         return bytes(body)
+
+
+def _size(count: int) -> str:
+    return f"{count // 1024**2} MiB" if count >= 1024**2 else f"{count // 1024} KiB"
+
+
+def _clock_ahead_s(response: requests.Response) -> float | None:
+    """From the header Date, which has whole seconds."""
+    try:
+        said_s = parsedate_to_datetime(response.headers.get("date", "")).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return said_s + 0.5 - time.time()
 
 
 def _refuse_short(response: requests.Response, raw: object) -> None:

@@ -88,12 +88,63 @@ def test_an_expression_that_gives_nothing_gives_way_to_the_next() -> None:
     found = collect(Sources(metrics), RULES, request())
     assert [[query.query for query in turn] for turn in metrics.asked] == [
         ["front", 'queue{model="bert"}[20s]'],
-        ['first{model="bert"}'],
-        ['second{model="bert"}'],
+        ['first{model="bert"}', 'second{model="bert"}'],
     ]
     assert [series.proof.query for series in found.series] == ['second{model="bert"}']
     # The signal that has been found in the end leaves no gap; the other says what it needs.
     assert [(gap.signal, gap.needs) for gap in found.gaps] == [("queue", "needs queue"), ("logs", "--log PATH")]
+
+
+def test_of_several_that_answer_the_first_in_order_counts() -> None:
+    values = {'first{model="bert"}': 1.0, 'second{model="bert"}': 2.0}
+    metrics = FakeMetrics(frozenset({"server", "front"}), ONE, values)
+    found = collect(Sources(metrics), RULES, request())
+    assert [series.proof.query for series in found.series] == ['first{model="bert"}']
+
+
+def test_each_dialect_names_models_by_its_own_label() -> None:
+    other = Dialect("other", "", "stable", "", ("o",), "model_name", (expression("queue", "o{{sel}}", "o"),))
+    shared = Dialect("device", "", "stable", "", ("d",), "", (expression("p99", "d{{sel}}", "d"),))
+    rules = Rules((shared, SERVER, other), NAMES)
+    metrics = FakeMetrics(frozenset({"d", "o", "server"}), (Candidate("bert", "", "model_name"),))
+    collect(Sources(metrics), rules, request())
+    assert [query.query for query in metrics.asked[0]] == ['d{model_name="bert"}', 'queue{model="bert"}[20s]']
+    assert 'o{model_name="bert"}' in [query.query for query in metrics.asked[1]]
+
+
+def test_a_named_baseline_is_asked_with_the_expressions_that_answered() -> None:
+    metrics = FakeMetrics(frozenset({"server"}), ONE, {'first{model="bert"}': 1.0})
+    asked = CollectRequest(Selection(""), NOW_S, 400.0, baseline=Window(NOW_S - 5130, NOW_S - 4800))
+    found = collect(Sources(metrics), RULES, asked)
+    # Whole windows up to the end named: sixteen of 20 s fit into 330 s.
+    assert found.baseline == Window(NOW_S - 5120, NOW_S - 4800)
+    assert [query.query for query in metrics.asked[-1]] == ['first{model="bert"}']
+    assert metrics.asked[-1][0].window == Window(NOW_S - 5100, NOW_S - 4800)
+    assert [(series.signal, len(series.values)) for series in found.baseline_series] == [("p99", 16)]
+    assert "baseline" not in [gap.signal for gap in found.gaps]
+
+
+def test_a_baseline_without_values_is_told() -> None:
+    asked = CollectRequest(Selection(""), NOW_S, 400.0, baseline=Window(NOW_S - 5130, NOW_S - 4800))
+    found = collect(Sources(FakeMetrics(frozenset({"server"}), ONE)), RULES, asked)
+    assert found.baseline_series == ()
+    assert "baseline" in [gap.signal for gap in found.gaps]
+
+
+def test_of_two_copies_one_is_read_and_the_users_selection_stays_what_it_was() -> None:
+    metrics = FakeMetrics(frozenset({"server"}), ONE, one_copy='prometheus_replica="a"')
+    found = collect(Sources(metrics), RULES, request(Selection("", 'ns="p"')))
+    assert metrics.asked[0][1].query == 'queue{model="bert",ns="p",prometheus_replica="a"}[20s]'
+    assert found.selection == Selection("bert", 'ns="p"')
+
+
+@pytest.mark.parametrize(("ahead_s", "told"), [(5.0, False), (5.1, True), (-312.0, True), (None, False)])
+def test_clocks_that_differ_are_told(ahead_s: float | None, told: bool) -> None:
+    found = collect(Sources(FakeMetrics(frozenset({"server"}), ONE, clock_ahead_s=ahead_s)), RULES, request())
+    clock = [gap.detail for gap in found.gaps if gap.signal == "clock"]
+    assert bool(clock) is told
+    if ahead_s == -312.0:
+        assert clock == ["the metrics source's clock is 312 s behind this one's"]
 
 
 def test_the_users_selector_reaches_front_and_server() -> None:

@@ -77,12 +77,12 @@ def test_the_ca_file_must_exist(tmp_path: Path) -> None:
         read_address(PrometheusSource("https://h", ca_file=str(tmp_path / "ca.pem")), {})
     (tmp_path / "ca.pem").touch()
     found = read_address(PrometheusSource("https://h", ca_file=str(tmp_path / "ca.pem")), {})
-    assert found == Address("https://h", "", str(tmp_path / "ca.pem"))
+    assert found == Address("https://h", (), str(tmp_path / "ca.pem"))
 
 
 def test_credentials_of_the_configuration_beat_those_of_the_address() -> None:
     source = PrometheusSource(f"http://ann:{SECRET}@h", Credentials(bearer_env="TOKEN"))
-    assert read_address(source, {"TOKEN": "t"}).authorization == "Bearer t"
+    assert read_address(source, {"TOKEN": "t"}).headers == (("Authorization", "Bearer t"),)
 
 
 def test_an_origin_is_scheme_host_and_port() -> None:

@@ -1,81 +1,90 @@
-"""Which services there are, and how often they are scraped."""
+"""How often a service is scraped, and a discovery that costs the same for many dialects as for one."""
 
 from __future__ import annotations
 
 import pytest
 
-from latencydoctor.model.readings import Candidate
-from latencydoctor.sources.answers import Labelled
-from latencydoctor.sources.discovery import cadence, candidates_of
-
-
-def one(**labels: str) -> Labelled:
-    return Labelled(labels, ((0.0, 1.0),))
-
-
-def services(*elements: Labelled) -> tuple[Candidate, ...]:
-    return candidates_of(["model"], [elements], [])
-
-
-def test_one_service_needs_no_selector() -> None:
-    assert services(one(model="bert", job="triton", namespace="prod")) == (Candidate("bert", ""),)
-    assert services() == ()
-
-
-def test_models_are_told_apart_by_their_name() -> None:
-    assert services(one(model="b", job="t"), one(model="a", job="t")) == (Candidate("a", ""), Candidate("b", ""))
-
-
-def test_the_label_that_alone_tells_all_apart_is_enough() -> None:
-    found = services(
-        one(model="m", job="t", namespace="prod", cluster="eu"), one(model="m", job="u", namespace="test", cluster="eu")
-    )
-    assert found == (Candidate("m", 'namespace="prod"'), Candidate("m", 'namespace="test"'))
-
-
-def test_several_labels_are_named_when_none_is_enough() -> None:
-    found = services(
-        one(model="m", cluster="eu", namespace="a"),
-        one(model="m", cluster="us", namespace="a"),
-        one(model="m", cluster="us", namespace="b"),
-    )
-    assert found[0] == Candidate("m", 'cluster="eu",namespace="a"')
-    assert len(found) == 3
-
-
-def test_an_absent_label_is_matched_as_empty_and_values_are_quoted() -> None:
-    found = services(one(model="m"), one(model="m", team='a"b\\'))
-    assert found == (Candidate("m", 'team=""'), Candidate("m", 'team="a\\"b\\\\"'))
-
-
-def test_two_front_ends_of_one_model_are_two_services() -> None:
-    fronts = (one(job="gateway-a"), one(job="gateway-b"))
-    assert candidates_of(["model"], [(one(model="m", job="t"),)], [fronts]) == (
-        Candidate("m", 'job="gateway-a"'),
-        Candidate("m", 'job="gateway-b"'),
-    )
-    assert candidates_of([], [], [fronts])[0] == Candidate("", 'job="gateway-a"')
-    assert candidates_of(["model"], [(one(model="m"),)], [fronts[:1]]) == (Candidate("m", ""),)
-
-
-def scraped(*times_s: float) -> Labelled:
-    return Labelled({}, tuple((time_s, 1.0) for time_s in times_s))
+from latencydoctor.evidence.combine import MARK
+from latencydoctor.model.evidence import Selection
+from latencydoctor.model.rule import Dialect
+from latencydoctor.sources.discovery import Finder, slowest
+from latencydoctor.sources.transport import Deadline, FailureKind, TransportError
 
 
 @pytest.mark.parametrize(
-    ("samples", "found"),
+    ("intervals_s", "found"),
     [
-        ([(scraped(0, 15.003, 30.001, 44.998),)], (15.0, 44.998)),
-        ([(scraped(0, 1, 2, 3, 60, 61, 62),)], (1.0, 62)),
-        ([(scraped(0, 5, 10),), (scraped(0, 30, 60),)], (30.0, 60)),
-        ([(scraped(0, 5, 10), scraped(7))], (5.0, 10)),
-        ([(scraped(0, 0.25, 0.5),)], (0.25, 0.5)),
-        ([(scraped(9),)], (None, 9)),
-        ([()], (None, None)),
-        ([], (None, None)),
+        ([15.003], 15.0),
+        ([5.0, 30.0], 30.0),
+        ([0.25], 0.25),
+        ([float("nan"), 0.0], None),
+        ([], None),
     ],
 )
-def test_the_cadence_is_that_of_the_slowest_metric(
-    samples: list[tuple[Labelled, ...]], found: tuple[float | None, float | None]
-) -> None:
-    assert cadence(samples) == found
+def test_the_cadence_is_that_of_the_slowest_metric(intervals_s: list[float], found: float | None) -> None:
+    assert slowest(intervals_s) == found
+
+
+def dialect(name: str) -> Dialect:
+    return Dialect(name, "", "stable", "", (f"{name}_total",), "model", ())
+
+
+def element(index: int, value: float, **labels: str) -> dict[str, object]:
+    return {"metric": {**labels, MARK: str(index)}, "value": [1, str(value)]}
+
+
+def test_many_dialects_are_asked_about_at_once() -> None:
+    asked: list[str] = []
+
+    def instant(query: str, at_s: float, count: int) -> list[object]:
+        assert (at_s, count) == (100.0, 33)
+        asked.append(query)
+        # Of ten servers the first has a model; its samples come every 15 s, the newest was at 99.
+        return [element(0, 1, model="m"), element(10, 15.001), element(20, 99), element(30, 5, prometheus_replica="a")]
+
+    finder = Finder(lambda _m, _s, _e: [f"d{at}_total" for at in range(10)], instant, Deadline.after(5))
+    found = finder.find([dialect(f"d{at}") for at in range(10)], Selection(""), 100.0)
+    assert len(asked) == 1
+    assert [(one.model, one.model_label) for one in found.candidates] == [("m", "model")]
+    assert (found.scrape_interval_s, found.newest_sample_s, found.one_copy) == (15.0, 99.0, "")
+    assert len(found.queries) == 34
+
+
+def test_of_several_copies_the_fullest_is_read() -> None:
+    def instant(query: str, at_s: float, count: int) -> list[object]:
+        del query, at_s, count
+        return [element(3, 50, prometheus_replica="b"), element(3, 60, prometheus_replica="c")]
+
+    found = Finder(lambda _m, _s, _e: ["d_total"], instant, Deadline.after(5)).find([dialect("d")], Selection(""), 1.0)
+    assert found.one_copy == 'prometheus_replica="c"'
+
+
+def test_too_many_names_to_list_are_asked_for_by_name() -> None:
+    asked: list[str] = []
+
+    def names(matchers: str, start_s: float, end_s: float) -> list[object]:
+        raise TransportError(FailureKind.TOO_LARGE, f"{matchers}{start_s}{end_s}")
+
+    def instant(query: str, at_s: float, count: int) -> list[object]:
+        del at_s, count
+        asked.append(query)
+        return [{"metric": {"__name__": "f_total"}, "value": [1, "3"]}]
+
+    finder = Finder(names, instant, Deadline.after(5))
+    found = finder.find([dialect("d"), dialect("e")], Selection("", 'ns="p"'), 1.0)
+    assert found.names == found.shared_names == {"f_total"}
+    assert sorted(asked) == [
+        'count by (__name__) (last_over_time({__name__=~"d_total|e_total",ns="p"}[10m]))',
+        'count by (__name__) (last_over_time({__name__=~"d_total|e_total"}[10m]))',
+    ]
+
+
+def test_without_names_nothing_is_known() -> None:
+    def names(matchers: str, start_s: float, end_s: float) -> list[object]:
+        raise TransportError(FailureKind.STATUS, f"{matchers}{start_s}{end_s}", 500)
+
+    def instant(query: str, at_s: float, count: int) -> list[object]:
+        raise AssertionError(query, at_s, count)
+
+    with pytest.raises(TransportError):
+        Finder(names, instant, Deadline.after(5)).find([dialect("d")], Selection(""), 1.0)
