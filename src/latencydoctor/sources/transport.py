@@ -117,8 +117,10 @@ class GuardedSession(requests.Session):
         allowance: Callable[[], Allowance],
         max_bytes: int = MAX_ANSWER_BYTES,
         connections: int = 8,
+        json_only: bool = True,
     ) -> None:
         super().__init__()
+        self._json_only = json_only
         self.clock_ahead_s: float | None = None
         self._deadline = deadline
         self._allowance = allowance
@@ -152,7 +154,7 @@ class GuardedSession(requests.Session):
             response = self._send_once(request, kwargs)
             self.clock_ahead_s = _clock_ahead_s(response)
             if not response.is_redirect:
-                _refuse_errors(response)
+                _refuse_errors(response, json_only=self._json_only)
                 return response
             request = _redirected(request, response)
         raise TransportError(FailureKind.REDIRECT, f"more than {MAX_REDIRECTS} times in a row")
@@ -228,10 +230,10 @@ def _redirected(request: requests.PreparedRequest, response: requests.Response) 
     return following
 
 
-def _refuse_errors(response: requests.Response) -> None:
+def _refuse_errors(response: requests.Response, *, json_only: bool) -> None:
     status = response.status_code
     if status == requests.codes.ok:
-        if response.content[:1] not in (b"{", b"["):
+        if json_only and response.content[:1] not in (b"{", b"["):
             raise TransportError(FailureKind.NOT_JSON, _looks_like(response), status)
         return
     detail = f"HTTP {status}{_reason(response)}"
