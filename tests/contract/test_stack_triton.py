@@ -32,7 +32,7 @@ def test_a_tree_that_cannot_be_copied_is_one_line(tmp_path: Path, monkeypatch: p
         raise shutil.Error([("a", "b", "[Errno 28] No space left on device")])
 
     monkeypatch.setattr(shutil, "copytree", full)
-    with pytest.raises(KnownError, match=r"Triton cannot be copied to .*: .*No space left"):
+    with pytest.raises(KnownError, match=r"the disk is full: .*: .*No space left"):
         triton_tree.prepare(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
