@@ -38,9 +38,16 @@ def place_query(metric: str, selector: str) -> str:
 
 
 def cadence_query(metric: str, selector: str) -> str:
-    """Seconds between samples, of the median series: the time between two samples over the number of steps there."""
+    """Seconds between samples, of the median series: the time between two samples over the number of steps there.
+
+    The smallest of several spans counts, because a gap in scraping only ever makes it longer.
+    """
     chosen = _chosen(metric, selector)
-    return " or ".join(_cadence(chosen, span_s, before_s) for span_s, before_s in _SPANS)
+    spans = [
+        f'label_replace({_cadence(chosen, span_s, before_s)}, "span", "{index}", "", "")'
+        for index, (span_s, before_s) in enumerate(_SPANS)
+    ]
+    return f"min({' or '.join(spans)})"
 
 
 def _cadence(chosen: str, span_s: int, before_s: int) -> str:

@@ -20,9 +20,11 @@ def candidates_of(
     """The services, each with the fewest matchers that pick it out; several front ends count as several services."""
     found: list[tuple[str, dict[str, str]]] = []
     spoken: dict[str, str] = {}
+    # One server may speak two dialects, each with a label of its own for the same model.
+    naming = {*model_labels, "__name__"}
     for label, elements in zip(model_labels, services, strict=True):
         for element in elements:
-            rest = {name: value for name, value in element.labels.items() if name not in (label, "__name__")}
+            rest = {name: value for name, value in element.labels.items() if name not in naming}
             model = element.labels.get(label, "")
             spoken.setdefault(model, label)
             found.append((model, rest))

@@ -65,3 +65,8 @@ def test_the_label_that_names_models_is_kept_with_the_candidate() -> None:
 def test_one_copy_alone_needs_no_matcher() -> None:
     assert fullest_copy("replica", [one(replica="a")]) == ""
     assert fullest_copy("replica", [one(replica="b"), one(replica="a")]) == 'replica="a"'
+
+
+def test_a_server_that_speaks_two_dialects_is_one_service() -> None:
+    triton, vllm = one(model="m", model_name="m", job="t"), one(model_name="m", job="t")
+    assert candidates_of(["model", "model_name"], [(triton,), (vllm,)], []) == (Candidate("m", ""),)
