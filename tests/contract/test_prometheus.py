@@ -263,3 +263,16 @@ def test_discovery_tells_candidates_and_cadence(shared: tuple[str, float]) -> No
 def test_no_source_at_all_cannot_be_told() -> None:
     with pytest.raises(CannotTell, match="no source"):
         collect(Sources(), RULES, CollectRequest(Selection(""), time.time()))
+
+
+def test_a_named_baseline_is_read_where_the_range_holds_only_the_incident(incident: tuple[str, float]) -> None:
+    url, end_s = incident
+    metrics = PrometheusMetrics(PrometheusSource(url))
+    before = Window(end_s - 900, end_s - 600)
+    collected = collect(Sources(metrics), RULES, CollectRequest(ANY, end_s, 240.0, baseline=before))
+    evidence = assemble(collected, Slo(), SIGNALS)
+    assert evidence.baseline_window == before
+    queue = value(evidence, "queue_time_ms")
+    assert queue.value == pytest.approx(1700, rel=0.01)
+    assert queue.baseline == pytest.approx(2)
+    assert bundle.load(bundle.dump(collected).encode(), Path("it")) == collected

@@ -1,17 +1,18 @@
-"""TLS: an unknown certificate is refused, the own CA of a company is trusted when it is named."""
+"""TLS as companies have it: an own CA, certificates of yesterday or of another host, servers that ask back."""
 
 from __future__ import annotations
 
 import shutil
 import ssl
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
-from latencydoctor.errors import SourceError
+from latencydoctor.errors import LatencyDoctorError, SourceError
 from latencydoctor.model.configuration import PrometheusSource
 from latencydoctor.model.evidence import Selection
 from latencydoctor.sources.prometheus import PrometheusMetrics
@@ -20,46 +21,128 @@ from tests.contract.strangers import Asked, names_json, stranger
 _, DIALECTS = read_signals(locate())
 
 
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A company's CA and what it has signed; each certificate has its key in `<name>.key`."""
+
+    folder: Path
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def sign(self, name: str, subject: str, *more: str) -> None:
+        """A certificate `<name>.pem` for `subject` (a subjectAltName)."""
+        extension = self.folder / f"{name}.ext"
+        extension.write_text(f"subjectAltName={subject}\n")
+        request, key = self.path(f"{name}.csr"), self.path(f"{name}.key")
+        openssl(
+            "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request
+        )  # fmt: skip
+        authority = ["-CA", self.path("ca.pem"), "-CAkey", self.path("ca.key"), "-CAcreateserial"]
+        openssl(
+            "x509", "-req", "-in", request, *authority, "-extfile", str(extension), "-out", self.path(f"{name}.pem"),
+            *(more or ("-days", "2")),
+        )  # fmt: skip
+
+
+def openssl(*arguments: str) -> None:
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("no openssl to make certificates with")
+    subprocess.run([program, *arguments], check=True, capture_output=True, timeout=60)
+
+
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate for 127.0.0.1 with its key, in one file, signed by itself."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("no openssl to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    key, made = folder / "key.pem", folder / "made.pem"
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(made)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-    whole = folder / "whole.pem"
-    whole.write_text(made.read_text() + key.read_text())
-    return whole
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    made = Authority(tmp_path_factory.mktemp("tls"))
+    openssl(
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Company CA",
+        "-keyout", made.path("ca.key"), "-out", made.path("ca.pem"),
+    )  # fmt: skip
+    made.sign("server", "IP:127.0.0.1")
+    made.sign("elsewhere", "DNS:prometheus.example")
+    made.sign("client", "DNS:oncall")
+    # OpenSSL counts days from now, so a certificate that has expired is one whose days are over.
+    made.sign("expired", "IP:127.0.0.1", "-days", "-1")
+    openssl("rsa", "-in", made.path("client.key"), "-aes256", "-passout", "pass:x", "-out", made.path("locked.key"))
+    return made
 
 
-def discover(certificate: Path, ca_file: str) -> int:
-    """How many metric names come over TLS."""
+def discover(
+    authority: Authority, server_name: str, ca: str = "", client: tuple[str, str] = ("", ""), *, ask_back: bool = False
+) -> int:
+    """How many metric names come over TLS from a server with that certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
+    context.load_cert_chain(authority.path(f"{server_name}.pem"), authority.path(f"{server_name}.key"))
+    if ask_back:
+        context.load_verify_locations(authority.path("ca.pem"))
+        context.verify_mode = ssl.CERT_REQUIRED
 
     def answer(asked: Asked) -> None:
         asked.reply(names_json("up", "go_info"))
 
     with stranger(answer, context) as server:
-        metrics = PrometheusMetrics(PrometheusSource(server.url, ca_file=ca_file), 5.0)
-        return len(metrics.discover(DIALECTS, Selection(""), 1_800_000_000.0).names)
+        source = PrometheusSource(server.url, ca_file=ca, cert_file=client[0], key_file=client[1])
+        return len(PrometheusMetrics(source, 5.0).discover(DIALECTS, Selection(""), 1_800_000_000.0).names)
 
 
-def test_a_named_ca_is_trusted(certificate: Path) -> None:
-    assert discover(certificate, str(certificate)) == 2
+def test_a_named_ca_is_trusted(authority: Authority) -> None:
+    assert discover(authority, "server", authority.path("ca.pem")) == 2
 
 
-def test_an_unknown_certificate_is_refused(certificate: Path) -> None:
+def test_an_unknown_certificate_is_refused(authority: Authority) -> None:
     with pytest.raises(SourceError, match="TLS failed") as caught:
-        discover(certificate, "")
+        discover(authority, "server")
     assert "ca_file" in caught.value.hint
 
 
-def test_a_ca_file_that_holds_no_certificate_is_told(certificate: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("server_name", "message"), [("expired", "certificate has expired"), ("elsewhere", "IP address mismatch")]
+)
+def test_a_certificate_that_is_over_or_another_hosts_is_refused(
+    authority: Authority, server_name: str, message: str
+) -> None:
+    with pytest.raises(SourceError, match=message):
+        discover(authority, server_name, authority.path("ca.pem"))
+
+
+def test_a_ca_file_that_holds_no_certificate_is_told(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nothing of the kind")
     with pytest.raises(SourceError, match="TLS failed"):
-        discover(certificate, str(tmp_path / "ca.pem"))
+        discover(authority, "server", str(tmp_path / "ca.pem"))
+
+
+def test_a_server_that_asks_for_a_certificate_gets_it(authority: Authority, tmp_path: Path) -> None:
+    ca, certificate, key = (authority.path(name) for name in ("ca.pem", "client.pem", "client.key"))
+    assert discover(authority, "server", ca, (certificate, key), ask_back=True) == 2
+    both = tmp_path / "both.pem"
+    both.write_text(Path(certificate).read_text() + Path(key).read_text())
+    assert discover(authority, "server", ca, (str(both), ""), ask_back=True) == 2
+
+
+def test_a_server_that_asks_for_a_certificate_in_vain_says_so(authority: Authority) -> None:
+    with pytest.raises(LatencyDoctorError) as caught:
+        discover(authority, "server", authority.path("ca.pem"), ask_back=True)
+    assert isinstance(caught.value, SourceError)
+    assert "certificate required" in caught.value.message
+    assert "cert_file" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "message"),
+    [
+        ("absent.pem", "client.key", "cannot be read: No such file"),
+        ("client.pem", "absent.key", "cannot be read: No such file"),
+        ("client.pem", "server.key", "key values mismatch"),
+        ("client.pem", "ca.pem", "cannot be used"),
+        # It would ask for the pass phrase on the terminal otherwise.
+        ("client.pem", "locked.key", "cannot be used"),
+    ],
+)
+def test_a_client_certificate_that_cannot_be_used_is_told_at_once(
+    authority: Authority, certificate: str, key: str, message: str
+) -> None:
+    source = PrometheusSource("https://h", cert_file=authority.path(certificate), key_file=authority.path(key))
+    with pytest.raises(SourceError, match=message) as caught:
+        PrometheusMetrics(source)
+    assert "without a pass phrase" in caught.value.hint

@@ -42,6 +42,14 @@ def diagnose(
     model: Annotated[str, typer.Option("--model", help="The model to diagnose when there are several.")] = "",
     at: Annotated[str, typer.Option("--at", help="Diagnose as of this time (RFC 3339 or epoch). [default: now]")] = "",
     since: Annotated[str, typer.Option("--since", help="How far back to look, as 30m or 2h.")] = "30m",
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="START/END|LENGTH@AGO",
+            help="What to compare with if that range holds nothing from before the incident, as 30m@24h.",
+        ),
+    ] = "",
     deadline: Annotated[str, typer.Option("--deadline", help="Answer within this time with what is there.")] = "20s",
     playbook: Annotated[str, typer.Option("--playbook", help="Decision tree to walk.")] = "latency-spike",
     bundle: Annotated[
@@ -77,6 +85,7 @@ def diagnose(
         model=model,
         at=at,
         since=since,
+        baseline=baseline,
         deadline=deadline,
         playbook=playbook,
         bundle=bundle,

@@ -42,6 +42,25 @@ def moment_s(text: str, option: str) -> float:
     return moment
 
 
+def span_s(text: str, option: str, now_s: float) -> tuple[float, float]:
+    """Start and end of `START/END` (two times) or `LENGTH@AGO` (so long, ending so long before `now_s`)."""
+    hint = "Write it as 2026-11-30T07:00Z/2026-11-30T07:30Z, or as 30m@24h for half an hour that ended a day ago."
+    first, slash, second = text.partition("/")
+    if slash:
+        start_s, end_s = moment_s(first, option), moment_s(second, option)
+    elif "@" in text:
+        length, _, ago = text.partition("@")
+        end_s = now_s - length_s(ago, option)
+        start_s = end_s - length_s(length, option)
+    else:
+        raise UsageError(f"{option} is {text!r}, not a span of time", hint=hint)
+    if not 0 <= start_s < end_s:
+        raise UsageError(f"{option} must end after it starts", hint=hint)
+    if end_s > now_s:
+        raise UsageError(f"{option} ends after the time that is diagnosed", hint=hint)
+    return start_s, end_s
+
+
 def _number_or_date_s(text: str) -> float:
     with suppress(ValueError):
         return float(text)

@@ -13,7 +13,7 @@ from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.app.fresh_metrics import MetricsVerifier
 from latencydoctor.app.ports import Cancelled, FactSource, LogSource, Observer, Progress
 from latencydoctor.app.treat import Basis, Tools, never
-from latencydoctor.cli.times import length_s, moment_s
+from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.content import configuration as configuration_file
 from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
@@ -23,7 +23,7 @@ from latencydoctor.evidence.assemble import assemble
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.configuration import Configuration, PrometheusSource
 from latencydoctor.model.diagnosis import Diagnosis
-from latencydoctor.model.evidence import Collected, Evidence, Selection
+from latencydoctor.model.evidence import Collected, Evidence, Selection, Window
 from latencydoctor.model.playbook import Playbook
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class DiagnoseRequest:
     model: str = ""
     at: str = ""
     since: str = "30m"
+    baseline: str = ""
     deadline: str = "20s"
     playbook: str = "latency-spike"
     bundle: Path | None = None
@@ -122,7 +123,9 @@ def collect_live(request: DiagnoseRequest, configuration: Configuration, content
     sources = build_sources(configuration, deadline_s, live=not request.at)
     rules = Rules(content.dialects, content.signals, content.log_rules)
     selection = Selection(configuration.model, configuration.selector)
-    return collect(sources, rules, CollectRequest(selection, at_s, length_s(request.since, "--since")))
+    baseline = Window(*span_s(request.baseline, "--baseline", at_s)) if request.baseline else None
+    asked = CollectRequest(selection, at_s, length_s(request.since, "--since"), baseline=baseline)
+    return collect(sources, rules, asked)
 
 
 def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import KnownError
-from latencydoctor.model.configuration import Configuration, Credentials, PrometheusSource, Slo
+from latencydoctor.model.configuration import Configuration, Credentials, PrometheusSource, Slo, Tenant
 
 FILE_NAME = "latencydoctor.yaml"
 ENVIRONMENT_NAME = "LATENCYDOCTOR_CONFIG"
@@ -48,7 +48,7 @@ def _read(top: Mapping, path: Path) -> Configuration:
     bundled = targets.mapping("bundled", None) if targets else None
     configuration = Configuration(
         path=str(path),
-        prometheus=_prometheus(sources),
+        prometheus=_prometheus(sources, path),
         triton_grpc=_triton(sources),
         logs=_logs(sources, path),
         nvml=sources.flag("nvml", True) if sources else True,
@@ -64,25 +64,54 @@ def _read(top: Mapping, path: Path) -> Configuration:
     return configuration
 
 
-def _prometheus(sources: Mapping | None) -> PrometheusSource | None:
+def _prometheus(sources: Mapping | None, path: Path) -> PrometheusSource | None:
     node = sources.mapping("prometheus", None) if sources else None
     if node is None:
         return None
     credentials = Credentials(
         username=node.text("username", ""),
         password_env=node.text("password_env", ""),
-        password_file=node.text("password_file", ""),
+        password_file=_file(node, "password_file", path),
         bearer_env=node.text("bearer_env", ""),
-        bearer_file=node.text("bearer_file", ""),
+        bearer_file=_file(node, "bearer_file", path),
     )
     for secret in ("password", "bearer", "token"):
         if secret in node:
             hint = f"Use {'password' if secret == 'password' else 'bearer'}_env or _file to name where it lies."
             node.problem(f"a secret does not belong into this file: {secret}", secret, hint)
             node.text(secret, "")
-    source = PrometheusSource(url=node.text("url"), credentials=credentials, ca_file=node.text("ca_file", ""))
+    source = PrometheusSource(
+        url=node.text("url"),
+        credentials=credentials,
+        ca_file=_file(node, "ca_file", path),
+        cert_file=_file(node, "cert_file", path),
+        key_file=_file(node, "key_file", path),
+        tenant=_tenant(node, path),
+    )
+    if source.key_file and not source.cert_file:
+        node.problem("sources.prometheus.key_file needs a cert_file", "key_file", "Name the certificate of that key.")
     node.close()
     return source
+
+
+def _tenant(prometheus: Mapping, path: Path) -> Tenant | None:
+    node = prometheus.mapping("tenant", None)
+    if node is None:
+        return None
+    tenant = Tenant(node.text("header"), node.text("value_env", ""), _file(node, "value_file", path))
+    if bool(tenant.value_env) == bool(tenant.value_file):
+        node.problem(
+            "sources.prometheus.tenant needs either value_env or value_file",
+            "header",
+            "Name the environment variable or the file that holds the tenant.",
+        )
+    node.close()
+    return tenant
+
+
+def _file(node: Mapping, key: str, path: Path) -> str:
+    text = node.text(key, "")
+    return _below(path, text) if text else ""
 
 
 def _triton(sources: Mapping | None) -> str:

@@ -126,6 +126,9 @@ def judge(
         return _calm(case, _cannot_tell(case, judged))
     if _count_bad(case, judged, bounds) < WINDOWS_BAD:
         bounds = _with_baseline(case, slo, _step(case))
+    if _count_bad(case, judged, bounds) < WINDOWS_BAD and usual_ms:
+        # Slow all along: there is no step, and only what was named tells.
+        bounds = _Bounds(slo.p99_ms, slo.error_ratio, usual_ms * slo.baseline_ratio)
     if _count_bad(case, judged, bounds) < WINDOWS_BAD:
         return _calm(case, _healthy(case, judged, slo))
     first = _onset(case, slo, bounds)
@@ -197,10 +200,12 @@ def _incident(case: _Case, judged: list[int], bounds: _Bounds, first: int) -> In
         what = f"{_latency_name(case)} is {_ms(value)}, the SLO is {_ms(limit)}"
     else:
         what = f"{_latency_name(case)} is {_ms(value)}, at or above the limit set by the baseline, {_ms(limit)}"
+    # When nothing is known from before the bad stretch, its first window says nothing of when it began.
+    dated = any(case.says_something(index) for index in range(first))
     return Incident(
         state=IncidentState.INCIDENT,
-        reason=f"{what}, {share}",
-        since_s=case.grid.window(first, first).start_s,
+        reason=f"{what}, {share}" + ("" if dated else "; it had begun before the first window that is known"),
+        since_s=case.grid.window(first, first).start_s if dated else None,
         signal=decisive.series.signal if decisive else None,
         value=value,
         limit=limit,

@@ -51,7 +51,7 @@ MOST_BYTES_OF_NAMES = 1024 * 1024
 _Result = TypeVar("_Result")
 
 _CONFIGURED_WRONGLY = {
-    FailureKind.TLS: "Check the certificate; name your own CA with ca_file in the configuration.",
+    FailureKind.TLS: "Name your own CA with ca_file and, if it asks for one, your certificate with cert_file.",
     FailureKind.CREDENTIALS: "Check the credentials that the configuration names.",
     FailureKind.NOT_FOUND: "No Prometheus API there: check the URL's path prefix.",
     FailureKind.NOT_JSON: "That is no Prometheus API: check the URL (not a dashboard or a login page).",

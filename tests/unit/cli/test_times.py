@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latencydoctor.cli.times import length_s, moment_s
+from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.errors import UsageError
 
 
@@ -67,3 +67,34 @@ def test_any_text_is_a_number_in_range_or_a_usage_error(text: str) -> None:
             continue
         assert math.isfinite(found)
         assert found >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("1000/2000", (1000, 2000)),
+        ("1970-01-01T00:10Z/1970-01-01T00:20Z", (600, 1200)),
+        ("30m@24h", (100_000 - 86_400 - 1800, 100_000 - 86_400)),
+    ],
+)
+def test_a_span(text: str, span: tuple[float, float]) -> None:
+    assert span_s(text, "--baseline", 100_000.0) == span
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a span of time"),
+        ("30m", "not a span of time"),
+        ("2000/1000", "must end after it starts"),
+        ("1000/1000", "must end after it starts"),
+        ("1000/200000", "ends after the time that is diagnosed"),
+        ("1000/soon", "--baseline is 'soon', not a time"),
+        ("30m@then", "--baseline is 'then', not a length of time"),
+        ("1d@1d", "must end after it starts"),
+    ],
+)
+def test_no_span(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        span_s(text, "--baseline", 100_000.0)
+    assert caught.value.hint

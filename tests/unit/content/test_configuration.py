@@ -8,11 +8,18 @@ import pytest
 
 from latencydoctor.content.configuration import find, load
 from latencydoctor.errors import ContentErrors, KnownError
-from latencydoctor.model.configuration import Configuration, Credentials, Slo
+from latencydoctor.model.configuration import Configuration, Credentials, Slo, Tenant
 
 FULL = """\
 sources:
-  prometheus: {url: "https://prom.example/prefix", username: ops, password_env: PROM_PASSWORD, ca_file: ca.pem}
+  prometheus:
+    url: https://prom.example/prefix
+    username: ops
+    password_env: PROM_PASSWORD
+    ca_file: ca.pem
+    cert_file: /etc/tls/me.pem
+    key_file: me.key
+    tenant: {header: X-Scope-OrgID, value_env: TEAM}
   triton: {grpc: "triton:8001"}
   logs: [logs/*.log, /var/log/triton.log]
   nvml: false
@@ -35,6 +42,9 @@ def test_everything_it_can_say(tmp_path: Path) -> None:
     assert found.prometheus is not None
     assert found.prometheus.url == "https://prom.example/prefix"
     assert found.prometheus.credentials == Credentials(username="ops", password_env="PROM_PASSWORD")
+    assert found.prometheus.ca_file == str(tmp_path / "ca.pem")
+    assert (found.prometheus.cert_file, found.prometheus.key_file) == ("/etc/tls/me.pem", str(tmp_path / "me.key"))
+    assert found.prometheus.tenant == Tenant("X-Scope-OrgID", value_env="TEAM")
     assert found.triton_grpc == "triton:8001"
     assert found.logs == (str(tmp_path / "logs/*.log"), "/var/log/triton.log")
     assert (found.nvml, found.selector, found.model) == (False, 'namespace="prod"', "ranker")
@@ -58,6 +68,13 @@ def test_what_it_does_not_say_has_its_default(tmp_path: Path) -> None:
         ("sources:\n  triton: {grpc: triton}\n", ":2:18: sources.triton.grpc is 'triton', not host:port"),
         ("sources:\n  prometheus: {url: x, password: hunter2}\n", "a secret does not belong into this file: password"),
         ("sources:\n  prometheus: {}\n", "sources.prometheus.url is missing"),
+        ("sources:\n  prometheus: {url: x, key_file: k}\n", "sources.prometheus.key_file needs a cert_file"),
+        ("sources:\n  prometheus: {url: x, tenant: {header: H}}\n", "tenant needs either value_env or value_file"),
+        (
+            "sources:\n  prometheus: {url: x, tenant: {header: H, value_env: A, value_file: b}}\n",
+            "tenant needs either value_env or value_file",
+        ),
+        ("sources:\n  prometheus: {url: x, tenant: {value_env: A}}\n", "sources.prometheus.tenant.header is missing"),
         ("- a list\n", "mapping"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.evidence.series import make_grid, place
 from latencydoctor.model.configuration import Slo
-from latencydoctor.model.evidence import Fact, Gap, GapReason, IncidentState, Measure, Proof
+from latencydoctor.model.evidence import Evidence, Fact, Gap, GapReason, IncidentState, Measure, Proof, Window
 from latencydoctor.model.rule import SignalName, Summary
 from tests.unit.series_builders import NOW_S, WINDOW_S, collected, series
 
@@ -141,3 +141,36 @@ def test_a_grid_reaches_back_to_the_oldest_point() -> None:
     assert grid.ends_s == (NOW_S - 20, NOW_S - 10, NOW_S)
     assert dict(held.at) == {0: 1.0, 2: 3.0}
     assert held.inside(0, 1) == [1.0]
+
+
+OUTSIDE = Window(NOW_S - 90_000, NOW_S - 86_400)
+
+
+def beside(values: list[float], usual: list[float], **others: list[float]) -> Evidence:
+    """Evidence of a latency and of what is usual for it, named by the user."""
+    rate = series("request_rate_rps", [50.0] * len(values))
+    found = collected(series("e2e_p99_ms", values), rate)
+    before = (series("e2e_p99_ms", usual), *(series(signal, held) for signal, held in others.items()))
+    return assemble(replace(found, baseline=OUTSIDE, baseline_series=before), Slo(), NAMES)
+
+
+def test_a_named_baseline_counts_where_the_range_holds_none() -> None:
+    evidence = beside([2000.0] * 12, [100.0, 110.0, 120.0])
+    assert evidence.baseline_window == OUTSIDE
+    found = measure(evidence, "e2e_p99_ms")
+    assert (found.value, found.baseline, found.baseline_window) == (2000.0, 110.0, OUTSIDE)
+    # Nothing was named for the rate.
+    assert measure(evidence, "request_rate_rps").baseline is None
+
+
+def test_twice_what_is_usual_is_an_incident_also_below_the_slo() -> None:
+    assert beside([400.0] * 12, [200.0] * 5).incident.state is IncidentState.INCIDENT
+    assert beside([399.0] * 12, [200.0] * 5).incident.state is IncidentState.HEALTHY
+    assert beside([400.0] * 12, []).incident.state is IncidentState.HEALTHY
+
+
+def test_the_time_before_the_onset_beats_a_named_baseline() -> None:
+    evidence = beside([100.0] * 10 + [2000.0] * 6, [900.0] * 5)
+    assert measure(evidence, "e2e_p99_ms").baseline == 100.0
+    assert evidence.baseline_window is not None
+    assert evidence.baseline_window != OUTSIDE
