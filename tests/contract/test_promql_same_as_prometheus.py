@@ -110,8 +110,22 @@ def test_the_samples_are_the_same(both: Both) -> None:
 def test_every_expression_of_every_dialect(both: Both, query: str) -> None:
     url, recording = both.url, both.recording
     theirs = asked(url, query, STEPS)
-    assert theirs, "Prometheus finds nothing, so nothing is compared"
     assert differences(computed(recording, query, STEPS), theirs) == ""
+    if not theirs and (bare := _unguarded(query)) != query:
+        # The made samples never meet its conditions: what they guard is compared at least.
+        theirs = asked(url, bare, STEPS)
+        assert differences(computed(recording, bare, STEPS), theirs) == ""
+    assert theirs, "Prometheus finds nothing, so nothing is compared"
+
+
+def _unguarded(query: str) -> str:
+    """The query without the conditions (`and on ()`, `unless on ()`) that it ends in."""
+    depth = 0
+    for place, character in enumerate(query):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0 and query[place:].startswith((" and on () ", " unless on () ")):
+            return query[:place]
+    return query
 
 
 CASES = [
@@ -204,7 +218,7 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         inner,
     )
     with_number = st.builds(
-        lambda x, o, n: f"({x}) {o} {n}", inner, st.sampled_from(["+", "*", "/", "%", ">", "< bool"]), _NUMBER
+        lambda x, o, n: f"({x}) {o} {n}", inner, st.sampled_from(["+", "*", "/", "^", ">", "< bool"]), _NUMBER
     )
     called = st.builds(
         lambda t, x: t.format(x),
@@ -218,7 +232,7 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
                 "vector(scalar({}))",
                 'label_replace({}, "b", "$1", "a", "(x)")',
                 "({}) or vector(0)",
-                "topk(1, {})",
+                "sum(topk(2, {}))",
             ]
         ),
         inner,

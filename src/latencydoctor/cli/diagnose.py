@@ -32,6 +32,16 @@ ContentOption = Annotated[
 def diagnose(
     config: ConfigOption = None,
     prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to read from.")] = "",
+    metrics_url: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metrics-url", metavar="URL", help="Metrics page to read where there is no Prometheus; repeatable."
+        ),
+    ] = None,
+    scrapes: Annotated[
+        int | None, typer.Option("--scrapes", help="How often to read each page. [default: what the deadline allows]")
+    ] = None,
+    every: Annotated[str, typer.Option("--every", help="Time between two readings of a page. [default: 2s]")] = "",
     triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
     log: Annotated[
         list[Path] | None, typer.Option("--log", metavar="PATH", help="Log file, folder or glob; repeatable.")
@@ -71,6 +81,7 @@ def diagnose(
 
     Examples:
       latencydoctor diagnose --prometheus http://localhost:9090
+      latencydoctor diagnose --metrics-url http://localhost:8000/metrics      (no Prometheus: reads the page for 18 s)
       latencydoctor diagnose --save incident.json.gz      (then anywhere: diagnose --bundle incident.json.gz)
     """
     from latencydoctor.cli import output as out
@@ -79,6 +90,9 @@ def diagnose(
     request = wiring.DiagnoseRequest(
         config=config,
         prometheus=prometheus,
+        metrics_urls=tuple(metrics_url or ()),
+        scrapes=scrapes,
+        every=every,
         triton=triton,
         logs=tuple(str(path) for path in log or ()),
         selector=selector,
@@ -91,7 +105,7 @@ def diagnose(
         bundle=bundle,
         content=content,
     )
-    found = wiring.diagnose(request)
+    found = wiring.diagnose(request, streams.show_progress)
     if save is not None:
         wiring.save_bundle(save, found.collected)
         streams.stderr().print(f"saved what was collected to {save}", soft_wrap=True)

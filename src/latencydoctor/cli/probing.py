@@ -28,6 +28,8 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
     selection = Selection(configuration.model, configuration.selector)
     if configuration.prometheus is not None:
         yield _prometheus(configuration, content, selection)
+    elif configuration.metrics_urls:
+        yield from (_page(url, content) for url in configuration.metrics_urls)
     for name, address, source in wiring.named_fact_sources(configuration, _DEADLINE_S):
         yield _facts(name, address, source.read(selection))
     if configuration.logs:
@@ -55,6 +57,16 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
     return ProbedSource(
         "prometheus", address, "ok", f"{len(found.names)} known metric names{every}; services: {services}"
     )
+
+
+def _page(url: str, content: Content) -> ProbedSource:
+    address = shown_address(url)
+    try:
+        return ProbedSource("metrics page", address, "ok", wiring.probe_page(url, content, _DEADLINE_S))
+    except CannotTell as error:
+        return ProbedSource("metrics page", address, "unreachable", error.message, error.hint)
+    except LatencyDoctorError as error:
+        return ProbedSource("metrics page", address, "wrong", error.message, error.hint)
 
 
 def shown_address(url: str) -> str:

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from rich.console import Console
 
 from latencydoctor.errors import KnownError
+
+if TYPE_CHECKING:
+    from latencydoctor.app.ports import Progress
 
 _PIPED_WIDTH = 120
 
@@ -89,6 +92,16 @@ def _discard(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def show_progress(progress: Progress) -> None:
+    """One line that is written over on a terminal; where nobody watches, only the last word."""
+    console = stderr()
+    if console.is_terminal:
+        ends = progress.done_ratio is None or progress.done_ratio >= 1
+        console.print(progress.text, end="\n" if ends else "\r", soft_wrap=True)
+    elif progress.done_ratio is not None and progress.done_ratio >= 1:
+        console.print(progress.text, soft_wrap=True)
 
 
 def interactive() -> bool:

@@ -55,6 +55,9 @@ class DiagnoseRequest:
 
     config: Path | None = None
     prometheus: str = ""
+    metrics_urls: tuple[str, ...] = ()
+    scrapes: int | None = None
+    every: str = ""
     triton: str = ""
     logs: tuple[str, ...] = ()
     selector: str = ""
@@ -84,7 +87,11 @@ def load_configuration(request: DiagnoseRequest) -> Configuration:
     found = configuration_file.load(path) if path else Configuration()
     if request.prometheus:
         # Credentials belong to the address they were written for, so another address takes none along.
-        found = replace(found, prometheus=PrometheusSource(request.prometheus))
+        found = replace(found, prometheus=PrometheusSource(request.prometheus), metrics_urls=())
+    if request.metrics_urls:
+        if request.prometheus:
+            raise UsageError("--prometheus and --metrics-url are two ways to read the same: give one")
+        found = replace(found, prometheus=None, metrics_urls=request.metrics_urls)
     return replace(
         found,
         triton_grpc=request.triton or found.triton_grpc,
@@ -99,7 +106,7 @@ def load_content(named: Path | None) -> Content:
     return read_everything(locate(named))
 
 
-def diagnose(request: DiagnoseRequest) -> Diagnosed:
+def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed:
     """Collect (or replay), assemble, conclude."""
     content = load_content(request.content)
     playbook = _playbook(content, request.playbook)
@@ -110,15 +117,19 @@ def diagnose(request: DiagnoseRequest) -> Diagnosed:
 
         collected = read(request.bundle)
     else:
-        collected = collect_live(request, configuration, content)
+        collected = collect_live(request, configuration, content, observer)
     evidence = assemble(collected, configuration.slo, content.signals)
     diagnosis = conclude(evidence, playbook, configuration.thresholds)
     return Diagnosed(collected, evidence, diagnosis, configuration)
 
 
-def collect_live(request: DiagnoseRequest, configuration: Configuration, content: Content) -> Collected:
+def collect_live(
+    request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer = silent
+) -> Collected:
     """Read every configured source within the deadline."""
     deadline_s = length_s(request.deadline, "--deadline")
+    if configuration.metrics_urls and configuration.prometheus is None:
+        return _collect_from_pages(request, configuration, content, observer)
     at_s = moment_s(request.at, "--at") if request.at else time.time()
     sources = build_sources(configuration, deadline_s, live=not request.at)
     rules = Rules(content.dialects, content.signals, content.log_rules)
@@ -128,11 +139,43 @@ def collect_live(request: DiagnoseRequest, configuration: Configuration, content
     return collect(sources, rules, asked)
 
 
+def _collect_from_pages(
+    request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer
+) -> Collected:
+    """Read metrics pages for a while first; what is looked at then ends with the last one read."""
+    from latencydoctor.sources.pages import PageMetrics
+
+    if request.at:
+        raise UsageError("--at needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
+    deadline_s = length_s(request.deadline, "--deadline")
+    metrics_s = deadline_s - _facts_s(configuration, deadline_s)
+    every_s = length_s(request.every, "--every") if request.every else None
+    pages = PageMetrics(configuration.metrics_urls, request.scrapes, every_s, metrics_s)
+    at_s = pages.record(
+        content.dialects, lambda done_ratio, text: observer(Progress("metrics pages", text, done_ratio))
+    )
+    sources = replace(build_sources(configuration, deadline_s, live=True), metrics=pages)
+    rules = Rules(content.dialects, content.signals, content.log_rules)
+    selection = Selection(configuration.model, configuration.selector)
+    return collect(sources, rules, CollectRequest(selection, at_s, pages.schedule.span_s, pages.schedule.window_s))
+
+
+def _facts_s(configuration: Configuration, deadline_s: float) -> float:
+    """Facts are read after the metrics, so their share of the time is kept back from the metrics' deadline."""
+    return min(_FACTS_WITHIN_S, deadline_s / 4) if configuration.triton_grpc else 0.0
+
+
+def probe_page(url: str, content: Content, deadline_s: float) -> str:
+    """What one metrics page holds, in words."""
+    from latencydoctor.sources import pages_probe
+
+    return pages_probe.probe_page(url, content.dialects, deadline_s)
+
+
 def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:
     """The edges behind the configuration. Only `live` may ask what has no history: facts are of now."""
     metrics = None
-    # Facts are read after the metrics, so their share of the time is kept back from the metrics' deadline.
-    facts_s = min(_FACTS_WITHIN_S, deadline_s / 4) if live and configuration.triton_grpc else 0.0
+    facts_s = _facts_s(configuration, deadline_s) if live else 0.0
     if configuration.prometheus is not None:
         from latencydoctor.sources.prometheus import PrometheusMetrics
 
@@ -168,6 +211,8 @@ def _is_local(configuration: Configuration) -> bool:
     address = configuration.triton_grpc.rpartition(":")[0]
     if not address and configuration.prometheus is not None:
         address = urlsplit(configuration.prometheus.url).hostname or ""
+    elif not address and len(configuration.metrics_urls) == 1:
+        address = urlsplit(configuration.metrics_urls[0]).hostname or ""
     return address.strip("[]") in ("localhost", "127.0.0.1", "::1")
 
 

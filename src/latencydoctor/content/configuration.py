@@ -49,6 +49,7 @@ def _read(top: Mapping, path: Path) -> Configuration:
     configuration = Configuration(
         path=str(path),
         prometheus=_prometheus(sources, path),
+        metrics_urls=_metrics_urls(sources),
         triton_grpc=_triton(sources),
         logs=_logs(sources, path),
         nvml=sources.flag("nvml", True) if sources else True,
@@ -112,6 +113,14 @@ def _tenant(prometheus: Mapping, path: Path) -> Tenant | None:
 def _file(node: Mapping, key: str, path: Path) -> str:
     text = node.text(key, "")
     return _below(path, text) if text else ""
+
+
+def _metrics_urls(sources: Mapping | None) -> tuple[str, ...]:
+    urls = sources.texts("metrics", ()) if sources else ()
+    if sources and urls and "prometheus" in sources:
+        hint = "A Prometheus that scrapes the pages knows their past as well: leave out metrics."
+        sources.problem("sources has both prometheus and metrics; only one is read", "metrics", hint)
+    return urls
 
 
 def _triton(sources: Mapping | None) -> str:

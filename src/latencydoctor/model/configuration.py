@@ -53,12 +53,14 @@ class Slo:
 class Configuration:
     """Everything `latencydoctor.yaml` can say; `path` is where it was read, empty when defaults are in use.
 
-    `triton_grpc` is host:port; `logs` are paths, folders or globs; `thresholds` override a playbook's by name;
+    `metrics_urls` are metrics pages to read where there is no Prometheus. `triton_grpc` is host:port,
+    `logs` are paths, folders or globs; `thresholds` override a playbook's by name;
     `bundled_state` is the state folder of a bundled stack that fixes may change, empty when there is none.
     """
 
     path: str = ""
     prometheus: PrometheusSource | None = None
+    metrics_urls: tuple[str, ...] = ()
     triton_grpc: str = ""
     logs: tuple[str, ...] = ()
     nvml: bool = True

@@ -1,0 +1,276 @@
+"""Works straight from metrics pages: reads each several times, then answers as a Prometheus that scraped them would.
+
+There is no history: what a page held before the first scrape is not known, and the discovery says so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from latencydoctor.errors import CannotTell, SourceError, UsageError
+from latencydoctor.evidence.promql import (
+    Expression,
+    PageError,
+    PromqlError,
+    Recording,
+    UnsupportedError,
+    evaluate_at,
+    parse,
+)
+from latencydoctor.model.evidence import Gap, GapReason, Proof, QueryRecord, Selection
+from latencydoctor.model.readings import Discovery, RangeQuery, Readings
+from latencydoctor.model.rule import Dialect
+from latencydoctor.sources.answers import Labelled, RangeAnswer, read_range
+from latencydoctor.sources.discovery import Finder
+from latencydoctor.sources.pages_http import CONFIGURED_WRONGLY, PageReader, Place, places_of
+from latencydoctor.sources.pages_schedule import Schedule, make_schedule
+from latencydoctor.sources.side_by_side import run_side_by_side
+from latencydoctor.sources.transport import Deadline, FailureKind, TransportError
+
+SOURCE = "page"
+GIVE_UP_AFTER = 2
+"""When no page answered so many times, waiting longer is of no use."""
+
+_IDENTIFIER = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+
+Tell = Callable[[float, str], None]
+"""Hears what share of the scrapes is done, and a line about it."""
+
+
+@dataclass(slots=True)
+class _Fate:
+    """How one page's scrapes went."""
+
+    place: Place
+    good: int = 0
+    failures: list[TransportError | PageError] = field(default_factory=list)
+    repeated: int = 0
+    off_clock: int = 0
+
+
+@dataclass(slots=True)
+class PageMetrics:
+    """A `MetricsSource` over pages. `record` reads them and comes first; nothing is asked of a server after it.
+
+    `scrapes` and `every_s` are as `make_schedule` takes them; the deadline holds for reading and computing together.
+    """
+
+    urls: Sequence[str]
+    scrapes: int | None
+    every_s: float | None
+    deadline_s: float
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    schedule: Schedule = field(init=False)
+    _fates: list[_Fate] = field(init=False)
+    _recording: Recording = field(init=False, default_factory=Recording)
+    _deadline: Deadline = field(init=False)
+    _times_s: list[float] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.schedule = make_schedule(self.scrapes, self.every_s, self.deadline_s)
+        self._fates = [_Fate(place) for place in places_of(self.urls, self.environment)]
+        self._deadline = Deadline.after(self.deadline_s)
+
+    def record(self, dialects: Sequence[Dialect], tell: Tell) -> float:
+        """Read every page as often as the schedule says; the time of the last scrape, seconds since the epoch.
+
+        Only metrics that `dialects` speak of are kept. Raises `SourceError` for an address that no second try would
+        mend; a server that does not answer is a gap of the discovery.
+        """
+        self._deadline = Deadline.after(self.deadline_s)
+        self._recording = Recording(wanted_names(dialects))
+        readers = [PageReader(fate.place, self.schedule.scrapes) for fate in self._fates]
+        began_s, began_mono_s = time.time(), time.monotonic()
+        self._times_s = []
+        for scrape in range(self.schedule.scrapes):
+            wait_s = scrape * self.schedule.every_s - (time.monotonic() - began_mono_s)
+            if wait_s < -self.schedule.every_s:
+                # So late that the next one is due: this one is left out, and the gap is seen in the samples.
+                continue
+            time.sleep(max(wait_s, 0.0))
+            if self._deadline.left_s <= 0:
+                break
+            after_s = self.schedule.aligned_s(scrape, time.monotonic() - began_mono_s)
+            self._scrape(readers, round(began_s + after_s, 3))
+            done, planned = scrape + 1, self.schedule.scrapes
+            tell(done / planned, f"read the metrics pages {done} of {planned} times")
+            if scrape + 1 >= GIVE_UP_AFTER and not any(fate.good for fate in self._fates):
+                break
+        return self._times_s[-1] if self._times_s else began_s
+
+    def discover(self, dialects: Sequence[Dialect], selection: Selection, at_s: float) -> Discovery:
+        """See `MetricsSource.discover`; `CannotTell` when no page was read twice."""
+        self._refuse_too_few()
+        self._deadline = Deadline.after(max(self._deadline.left_s, self.schedule.every_s))
+        _refuse_selector(selection.selector)
+        finder = Finder(self._names, self._instant, self._deadline)
+        try:
+            found = finder.find(dialects, selection, at_s)
+        except TransportError as error:
+            raise CannotTell(f"the pages cannot be made sense of: {error}", hint="Check --selector.") from error
+        return replace(
+            found,
+            scrape_interval_s=self.schedule.every_s,
+            newest_sample_s=self._times_s[-1],
+            queries=tuple(replace(record, source=SOURCE) for record in found.queries),
+            gaps=(*found.gaps, *self._gaps()),
+        )
+
+    def collect(self, queries: Sequence[RangeQuery]) -> Readings:
+        """See `MetricsSource.collect`."""
+        pairs = [(query, self._range(query)) for query in queries]
+        return Readings(
+            series=tuple(answer.series for _, answer in pairs if answer.series is not None),
+            gaps=tuple(answer.gap for _, answer in pairs if answer.gap is not None),
+            queries=tuple(
+                QueryRecord(SOURCE, query.query, answer.gap.reason.value if answer.gap else "ok", answer.series_count)
+                for query, answer in pairs
+            ),
+        )
+
+    def _scrape(self, readers: Sequence[PageReader], time_s: float) -> None:
+        """Read all pages side by side, and take them in."""
+        within = Deadline.after(min(self.schedule.scrape_timeout_s, self._deadline.left_s))
+        late: str | TransportError | PageError = TransportError(FailureKind.DEADLINE, _too_slow(self.schedule))
+        answers = run_side_by_side(lambda reader: reader.read(within), readers, within, late, workers=len(readers))
+        self._times_s.append(time_s)
+        for fate, answer in zip(self._fates, answers, strict=True):
+            if not isinstance(answer, str):
+                self._recording.add_failure(time_s, fate.place.instance)
+            failure = self._take_in(fate, answer, time_s) if isinstance(answer, str) else answer
+            if failure is not None:
+                fate.failures.append(failure)
+                if not fate.good:
+                    _refuse_hopeless(fate, failure)
+
+    def _take_in(self, fate: _Fate, page: str, time_s: float) -> PageError | None:
+        try:
+            count = self._recording.add_page(time_s, fate.place.instance, page)
+        except PageError as error:
+            return error
+        fate.good += 1
+        fate.repeated = max(fate.repeated, count.repeated)
+        fate.off_clock = max(fate.off_clock, count.off_clock)
+        return None
+
+    def _names(self, matchers: str, _start_s: float, end_s: float) -> list[object]:
+        if not matchers:
+            return [*self._recording.names]
+        found = self._instant(f'count by (__name__) (last_over_time({{__name__!="",{matchers}}}[10m]))', end_s, 1)
+        return [element["metric"].get("__name__") for element in found if isinstance(element, dict)]
+
+    def _instant(self, query: str, at_s: float, _count: int) -> list[object]:
+        """As Prometheus's own answer, so that one reader serves both."""
+        try:
+            elements = evaluate_at(self._recording, parse(query), at_s)
+        except PromqlError as error:
+            # Of the kind by which an expression that cannot be asked is told from a source that is away.
+            raise TransportError(FailureKind.STATUS, str(error), 400) from error
+        return [{"metric": dict(one.labels), "value": [at_s, repr(one.value)]} for one in elements]
+
+    def _range(self, query: RangeQuery) -> RangeAnswer:
+        if self._deadline.left_s <= 0:
+            gap = Gap(query.signal, GapReason.DEADLINE, "the time for all queries was used up")
+            return RangeAnswer(None, gap, 0)
+        try:
+            elements = self._elements(query, parse(query.query))
+        except UnsupportedError as error:
+            detail = f"without a Prometheus there is no {error}"
+            return RangeAnswer(None, Gap(query.signal, GapReason.NOT_SUPPORTED, detail, "a Prometheus"), 0)
+        except PromqlError as error:
+            return RangeAnswer(None, Gap(query.signal, GapReason.BAD_ANSWER, str(error)), 0)
+        answer = read_range(query, elements)
+        if answer.series is None:
+            return answer
+        return replace(answer, series=replace(answer.series, proof=Proof(SOURCE, query.query)))
+
+    def _elements(self, query: RangeQuery, tree: Expression) -> list[Labelled]:
+        """Each series' values at the query's moments; before the second scrape nothing is known."""
+        points: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
+        for index in range(round(query.window.length_s / query.step_s) + 1):
+            at_s = query.window.start_s + index * query.step_s
+            if len(self._times_s) < 2 or at_s < self._times_s[1]:
+                continue
+            for one in evaluate_at(self._recording, tree, at_s):
+                points.setdefault(one.labels, []).append((at_s, one.value))
+        return [Labelled(dict(labels), tuple(samples)) for labels, samples in points.items()]
+
+    def _refuse_too_few(self) -> None:
+        if any(fate.good >= 2 for fate in self._fates):
+            return
+        told = "; ".join(f"{fate.place.instance}: {_story(fate)}" for fate in self._fates[:3])
+        raise CannotTell(
+            f"no metrics page could be read twice: {told}",
+            hint="Check that the server runs and that the URL is right (--metrics-url URL).",
+        )
+
+    def _gaps(self) -> list[Gap]:
+        schedule = self.schedule
+        span_s = self._times_s[-1] - self._times_s[0]
+        history = (
+            f"the pages were read for {span_s:.3g} s and are judged in windows of {schedule.window_s:g} s: there is no "
+            "time before to compare with, and what had begun by then has no known beginning"
+        )
+        gaps = [Gap("history", GapReason.TOO_FEW_SAMPLES, history, "a Prometheus that scrapes these pages")]
+        for fate in self._fates:
+            name = f"page {fate.place.instance}"
+            if fate.failures:
+                gaps.append(Gap(name, _reason(fate.failures[-1]), _story(fate), "a page that can be read every time"))
+            if fate.repeated:
+                detail = f"{fate.repeated} samples stand on it twice; the first of each was taken"
+                gaps.append(Gap(f"{name} duplicates", GapReason.BAD_ANSWER, detail, "a page with each series once"))
+            if fate.off_clock:
+                detail = f"{fate.off_clock} samples carry a time that is a minute or more off"
+                gaps.append(Gap(f"{name} clock", GapReason.BAD_ANSWER, detail, "clocks that agree (NTP)"))
+        return gaps
+
+
+def wanted_names(dialects: Sequence[Dialect]) -> Collection[str] | None:
+    """The metric names that dialects may ask for (and other words of theirs, which do no harm); None for all."""
+    texts = [item.expr for dialect in dialects for item in dialect.signals]
+    if any("__name__" in text for text in texts):
+        return None
+    names = {name for text in texts for name in _IDENTIFIER.findall(text)}
+    return names.union(*(dialect.detect for dialect in dialects))
+
+
+def _refuse_selector(selector: str) -> None:
+    try:
+        parse(f"x{{{selector}}}")
+    except PromqlError as error:
+        hint = 'A selector is a list of label matchers, such as namespace="prod",cluster="eu".'
+        raise UsageError(f"the selector cannot be used: {error}", hint=hint) from error
+
+
+def _refuse_hopeless(fate: _Fate, failure: TransportError | PageError) -> None:
+    """`SourceError` for what the user must correct; anything else may pass by itself, also one broken page."""
+    place = fate.place
+    if isinstance(failure, PageError):
+        if len(fate.failures) < GIVE_UP_AFTER:
+            return
+        hint = "Check the URL: it must be a metrics page in Prometheus's text format."
+        raise SourceError(f"the page of {place.instance} cannot be used: {failure}", hint=hint)
+    if failure.kind in CONFIGURED_WRONGLY:
+        raise SourceError(
+            f"the page of {place.instance} cannot be used: {failure}", hint=CONFIGURED_WRONGLY[failure.kind]
+        )
+
+
+def _reason(failure: TransportError | PageError) -> GapReason:
+    if isinstance(failure, PageError):
+        return GapReason.BAD_ANSWER
+    return GapReason.DEADLINE if failure.kind is FailureKind.DEADLINE else GapReason.UNREACHABLE
+
+
+def _story(fate: _Fate) -> str:
+    if not fate.failures:
+        return f"read {fate.good} times"
+    return f"{len(fate.failures)} of {len(fate.failures) + fate.good} scrapes failed: {fate.failures[-1]}"
+
+
+def _too_slow(schedule: Schedule) -> str:
+    return f"no page within {schedule.scrape_timeout_s:g} s; --every may be longer"

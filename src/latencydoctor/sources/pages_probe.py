@@ -1,0 +1,31 @@
+"""One look at a metrics page, for `config check`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from latencydoctor.errors import CannotTell, SourceError
+from latencydoctor.evidence.promql import PageError, Recording
+from latencydoctor.evidence.queries import Present, detected
+from latencydoctor.model.rule import Dialect
+from latencydoctor.sources.pages_http import CONFIGURED_WRONGLY, PageReader, places_of
+from latencydoctor.sources.transport import Deadline, TransportError
+
+
+def probe_page(url: str, dialects: Sequence[Dialect], within_s: float) -> str:
+    """What a page holds, in words; `SourceError` when its address is wrong, `CannotTell` when it does not answer."""
+    (place,) = places_of([url])
+    answer = PageReader(place, 1).read(Deadline.after(within_s))
+    if isinstance(answer, TransportError):
+        if answer.kind in CONFIGURED_WRONGLY:
+            raise SourceError(str(answer), hint=CONFIGURED_WRONGLY[answer.kind]) from answer
+        raise CannotTell(str(answer), hint="Check that the server runs.") from answer
+    recording = Recording(wanted=())
+    try:
+        if isinstance(answer, PageError):
+            raise answer
+        count = recording.add_page(0.0, place.instance, answer)
+    except PageError as error:
+        raise SourceError(str(error), hint="It must be a metrics page in Prometheus's text format.") from error
+    spoken = detected(Present(recording.names, recording.names), dialects)
+    return f"{count.samples} samples; dialects: {', '.join(spoken) or 'none known'}"

@@ -1,0 +1,78 @@
+"""When metrics pages are read, and which windows that makes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from latencydoctor.errors import UsageError
+
+EVERY_S = 2.0
+SHORTEST_EVERY_S = 0.2
+FEWEST_SCRAPES = 2
+"""A rate needs two samples."""
+
+MOST_SCRAPES = 1000
+RESERVE_S = 2.0
+"""Kept back of the deadline for the last page and for what is computed from them."""
+
+TARGET_WINDOWS = 5
+"""As many windows as an incident is judged on, where there are scrapes enough."""
+
+SCRAPE_SHARE = 0.9
+"""Of the time between two scrapes: what one may take, so that the next is on time."""
+
+ALIGNED_SHARE = 0.01
+ALIGNED_S = 0.002
+"""A scrape so close to its moment is taken to be on it, as a Prometheus does, so that windows hold whole steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`scrapes` of each page, one every `every_s` seconds."""
+
+    scrapes: int
+    every_s: float
+
+    @property
+    def span_s(self) -> float:
+        """From the first to the last."""
+        return (self.scrapes - 1) * self.every_s
+
+    @property
+    def window_s(self) -> float:
+        """One window: whole steps between scrapes, about a fifth of them."""
+        return max(1, round((self.scrapes - 1) / TARGET_WINDOWS)) * self.every_s
+
+    @property
+    def scrape_timeout_s(self) -> float:
+        """How long one scrape may take."""
+        return SCRAPE_SHARE * self.every_s
+
+    def aligned_s(self, scrape: int, after_s: float) -> float:
+        """The moment to note for a scrape that began `after_s` after the first was due."""
+        due_s = scrape * self.every_s
+        return due_s if abs(after_s - due_s) <= max(ALIGNED_S, ALIGNED_SHARE * self.every_s) else after_s
+
+
+def make_schedule(scrapes: int | None, every_s: float | None, deadline_s: float) -> Schedule:
+    """As many scrapes as the deadline allows unless a number is asked for; `UsageError` when it allows too few."""
+    step_s = EVERY_S if every_s is None else every_s
+    if step_s < SHORTEST_EVERY_S:
+        raise UsageError(
+            f"--every must be at least {SHORTEST_EVERY_S:g} s", hint="Servers compute a page each time it is read."
+        )
+    if scrapes is not None and not FEWEST_SCRAPES <= scrapes <= MOST_SCRAPES:
+        raise UsageError(
+            f"--scrapes must be from {FEWEST_SCRAPES} to {MOST_SCRAPES}", hint="A rate needs two scrapes of a page."
+        )
+    possible = math.floor(max(deadline_s - RESERVE_S, 0.0) / step_s + 1e-9) + 1
+    wanted = min(possible, MOST_SCRAPES) if scrapes is None else scrapes
+    if wanted > possible or wanted < FEWEST_SCRAPES:
+        wanted = max(wanted, FEWEST_SCRAPES)
+        needed_s = math.ceil((wanted - 1) * step_s + RESERVE_S)
+        raise UsageError(
+            f"reading the pages {wanted} times, one every {step_s:g} s, takes longer than the deadline allows",
+            hint=f"Give at least --deadline {needed_s + math.ceil(RESERVE_S)}s.",
+        )
+    return Schedule(wanted, step_s)
