@@ -1,4 +1,5 @@
-/* A small libnvidia-ml.so.1: as many GPUs as $FAKE_GPUS says, and the calls named in $FAKE_FAIL ("call=code,...") fail. */
+/* A small libnvidia-ml.so.1: as many GPUs as $FAKE_GPUS says, and the calls named in $FAKE_FAIL ("call=code,...") fail.
+   $FAKE_REASONS are the clock reasons of the first GPU, $FAKE_MIG splits it, $FAKE_LINKS are its NVLinks ("110": two up). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 typedef struct { unsigned gpu, memory; } utilization;
 typedef struct { unsigned long long total, free, used; } memory;
 typedef struct { unsigned version, supported; } gpm_support;
+typedef struct { unsigned pid; unsigned long long memory; unsigned instance, compute; } process;
 typedef struct { char *short_name, *long_name, *unit; } metric_info;
 typedef struct { unsigned id; int result; double value; metric_info info; } metric;
 typedef struct { unsigned version, count; void *first, *second; metric metrics[333]; } metrics_get;
@@ -59,7 +61,8 @@ int nvmlDeviceGetMaxClockInfo(void *device, int kind, unsigned *mhz) {
 int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons) {
     CALL("reasons");
     /* The second GPU is too hot; the first only runs at its power cap. */
-    *reasons = device == (void *)1 ? 0x4 : 0x40;
+    const char *first = getenv("FAKE_REASONS");
+    *reasons = device != (void *)1 ? 0x40 : first ? strtoull(first, NULL, 0) : 0x4;
     return 0;
 }
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) {
@@ -73,6 +76,40 @@ int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts) {
     CALL("power_limit");
     (void)device;
     *milliwatts = 700000;
+    return 0;
+}
+int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending) {
+    CALL("mig");
+    *current = *pending = device == (void *)1 && getenv("FAKE_MIG");
+    return 0;
+}
+int nvmlDeviceGetTotalEccErrors(void *device, int kind, int since, unsigned long long *count) {
+    CALL("ecc");
+    /* Uncorrected ones, since the driver was loaded. */
+    *count = kind == 1 && since == 0 ? 2 * (size_t)device : 1000;
+    return 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, process *found) {
+    CALL("processes");
+    (void)device;
+    if (!found || *count < 3) { *count = 3; return 7; }
+    *count = 3;
+    for (unsigned index = 0; index < 3; index++) found[index].pid = index + 1;
+    return 0;
+}
+int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active) {
+    CALL("links");
+    (void)device;
+    const char *links = getenv("FAKE_LINKS");
+    if (!links) links = "1111";
+    if (link >= strlen(links)) return 2;
+    *active = links[link] == '1';
+    return 0;
+}
+int nvmlDeviceGetNvLinkErrorCounter(void *device, unsigned link, int kind, unsigned long long *count) {
+    CALL("link_errors");
+    (void)device; (void)link;
+    *count = kind < 4 ? 1 : 1000;
     return 0;
 }
 int nvmlGpmQueryDeviceSupport(void *device, gpm_support *found) {

@@ -32,6 +32,13 @@ SIGNALS = {
     "nvml_temperature_c",
     "nvml_power_w",
     "nvml_power_limit_w",
+    "accelerator_power_capped_ratio",
+    "accelerator_hw_slowdown_ratio",
+    "nvml_ecc_uncorrected_errors",
+    "nvml_processes",
+    "nvml_nvlinks_down",
+    "nvml_nvlink_errors",
+    "nvml_mig_gpus",
 }
 
 
@@ -68,11 +75,19 @@ def test_every_value_is_read_in_its_unit(driver: Path) -> None:
         "accelerator_clock_ratio": pytest.approx(1500 / 1800),
         # It runs at its power cap, which is no fault.
         "accelerator_throttled_ratio": 0.0,
+        "accelerator_power_capped_ratio": 1.0,
+        "accelerator_hw_slowdown_ratio": 0.0,
         "nvml_temperature_c": 61.0,
         "nvml_power_w": 250.5,
         "nvml_power_limit_w": 700.0,
+        "nvml_ecc_uncorrected_errors": 2.0,
+        "nvml_processes": 3.0,
+        "nvml_nvlinks_down": 0.0,
+        # Four links with four kinds of error each.
+        "nvml_nvlink_errors": 16.0,
+        "nvml_mig_gpus": 0.0,
     }
-    assert outcomes == ["ok"] * 9
+    assert outcomes == ["ok"] * 16
 
 
 def test_several_gpus_become_one_value(driver: Path) -> None:
@@ -83,12 +98,70 @@ def test_several_gpus_become_one_value(driver: Path) -> None:
     assert facts["accelerator_clock_ratio"] == pytest.approx(0.5)
     assert facts["accelerator_throttled_ratio"] == 1.0
 
+    assert facts["nvml_ecc_uncorrected_errors"] == 6.0
+    assert facts["nvml_processes"] == 6.0
+
+
+@pytest.mark.parametrize(
+    ("reasons", "hot", "capped", "braked"),
+    [("0x1", 0, 0, 0), ("0x20", 1, 0, 0), ("0x44", 1, 1, 0), ("0x8", 0, 0, 1), ("0x80", 0, 0, 1), ("0x48", 1, 0, 1)],
+)
+def test_reasons_for_low_clocks_are_told_apart(driver: Path, reasons: str, hot: int, capped: int, braked: int) -> None:
+    facts, _, _ = read(driver, FAKE_REASONS=reasons)
+    found = [facts[f"accelerator_{name}_ratio"] for name in ("throttled", "power_capped", "hw_slowdown")]
+    assert found == [hot, capped, braked]
+
+
+def test_under_mig_the_whole_gpus_use_is_not_known(driver: Path) -> None:
+    facts, gaps, _ = read(driver, FAKE_MIG="1", FAKE_GPUS="2")
+    assert facts["nvml_mig_gpus"] == 1.0
+    assert set(gaps) == {"accelerator_busy_ratio", "sm_activity_ratio"}
+    assert gaps["accelerator_busy_ratio"][0] == "not supported"
+    assert "not available under MIG" in gaps["accelerator_busy_ratio"][1]
+
+
+def test_a_card_that_does_not_know_mig_is_whole(driver: Path) -> None:
+    facts, gaps, _ = read(driver, FAKE_FAIL="mig=3")
+    assert gaps == {}
+    assert facts["nvml_mig_gpus"] == 0.0
+    assert facts["accelerator_busy_ratio"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("failure", "absent"),
+    [
+        ("reasons=4", {f"accelerator_{name}_ratio" for name in ("throttled", "power_capped", "hw_slowdown")}),
+        ("mig=15", {"accelerator_busy_ratio", "sm_activity_ratio", "nvml_mig_gpus"}),
+        ("memory=999", {"accelerator_memory_used_bytes", "accelerator_memory_total_bytes"}),
+        ("links=999", {"nvml_nvlinks_down", "nvml_nvlink_errors"}),
+    ],
+)
+def test_a_call_that_fails_takes_only_its_own_values_with_it(driver: Path, failure: str, absent: set[str]) -> None:
+    facts, gaps, _ = read(driver, FAKE_FAIL=failure)
+    assert set(gaps) == absent
+    assert set(facts) == SIGNALS - absent
+
+
+@pytest.mark.parametrize(("links", "down", "errors"), [("1111", 0, 16), ("1101", 1, 12), ("1", 0, 4)])
+def test_links_that_are_down_are_counted(driver: Path, links: str, down: int, errors: int) -> None:
+    facts, _, _ = read(driver, FAKE_LINKS=links)
+    assert (facts["nvml_nvlinks_down"], facts["nvml_nvlink_errors"]) == (down, errors)
+
+
+@pytest.mark.parametrize("links", ["", "0000"])
+def test_a_card_without_links_has_none_that_are_down(driver: Path, links: str) -> None:
+    _, gaps, _ = read(driver, FAKE_LINKS=links)
+    assert set(gaps) == {"nvml_nvlinks_down", "nvml_nvlink_errors"}
+    assert {reason for reason, _ in gaps.values()} == {"not supported"}
+
 
 @pytest.mark.parametrize(
     ("call", "code", "signal", "reason"),
     [
         ("utilization", 3, "accelerator_busy_ratio", "not supported"),
-        ("reasons", 4, "accelerator_throttled_ratio", "not supported"),
+        ("ecc", 3, "nvml_ecc_uncorrected_errors", "not supported"),
+        ("processes", 4, "nvml_processes", "not supported"),
+        ("link_errors", 3, "nvml_nvlink_errors", "not supported"),
         ("gpm", 13, "sm_activity_ratio", "not supported"),
         ("gpm_unsupported", 1, "sm_activity_ratio", "not supported"),
         ("gpm_value", 3, "sm_activity_ratio", "not supported"),

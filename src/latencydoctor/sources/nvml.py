@@ -19,8 +19,18 @@ SOURCE = "nvml"
 GPM_PAUSE_S = 0.12
 """Two samples must be more than 100 ms apart (NVML's documentation)."""
 
-THERMAL_REASONS = 0x20 | 0x40 | 0x80
-"""Software thermal, hardware thermal, power brake. Not the power cap (0x4): a busy GPU often runs at its cap."""
+THERMAL_REASONS = 0x20 | 0x40
+POWER_CAP_REASONS = 0x04
+HARDWARE_REASONS = 0x08 | 0x80
+"""Why clocks are low: heat (software, hardware); the power cap, where a busy GPU often runs and is well; and the board
+pulling the brake (overheating, power supply), which halves the clock or worse."""
+
+LINK_ERRORS = (
+    pynvml.NVML_NVLINK_ERROR_DL_REPLAY,
+    pynvml.NVML_NVLINK_ERROR_DL_RECOVERY,
+    pynvml.NVML_NVLINK_ERROR_DL_CRC_FLIT,
+    pynvml.NVML_NVLINK_ERROR_DL_CRC_DATA,
+)
 
 _Device = Any
 """NVML's opaque handle."""
@@ -28,13 +38,17 @@ _Device = Any
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """One value: how to read it from a device, and how several devices become one."""
+    """One value: how to read it from a device, and how several devices become one.
+
+    `of_whole_gpu` values do not exist, or mean nothing, while a GPU is split by MIG.
+    """
 
     signal: str
     unit: str
     call: str
     read: Callable[[_Device], float]
     combine: Callable[[Sequence[float]], float]
+    of_whole_gpu: bool = False
 
 
 class NvmlDevices:
@@ -61,12 +75,18 @@ class NvmlDevices:
 def _fact_of(value: _Value, devices: Sequence[_Device]) -> Readings:
     query = f"{value.call} of {len(devices)} GPU{'s' if len(devices) > 1 else ''}"
     try:
+        if value.of_whole_gpu and any(_split(device) for device in devices):
+            needs = "a DCGM exporter, which measures each MIG instance"
+            return _absent(query, Gap(value.signal, GapReason.NOT_SUPPORTED, "not available under MIG", needs))
         number = value.combine([value.read(device) for device in devices])
     except pynvml.NVMLError as error:
-        gap = Gap(value.signal, _reason(error), f"{value.call}: {error}")
-        return Readings(gaps=(gap,), queries=(QueryRecord(SOURCE, query, gap.reason.value, 0),))
+        return _absent(query, Gap(value.signal, _reason(error), f"{value.call}: {error}"))
     fact = Fact(value.signal, value.unit, number, Proof(SOURCE, query))
     return Readings(facts=(fact,), queries=(QueryRecord(SOURCE, query, "ok", len(devices)),))
+
+
+def _absent(query: str, gap: Gap) -> Readings:
+    return Readings(gaps=(gap,), queries=(QueryRecord(SOURCE, query, gap.reason.value, 0),))
 
 
 def _reason(error: pynvml.NVMLError) -> GapReason:
@@ -123,8 +143,52 @@ def _clock_ratio(device: _Device) -> float:
     return float(pynvml.nvmlDeviceGetClockInfo(device, pynvml.NVML_CLOCK_SM)) / float(highest)
 
 
-def _throttled(device: _Device) -> float:
-    return float(bool(pynvml.nvmlDeviceGetCurrentClocksEventReasons(device) & THERMAL_REASONS))
+def _slowed_by(reasons: int) -> Callable[[_Device], float]:
+    return lambda device: float(bool(pynvml.nvmlDeviceGetCurrentClocksEventReasons(device) & reasons))
+
+
+def _split(device: _Device) -> float:
+    """Whether MIG is on; cards and drivers that do not know the question have no MIG."""
+    try:
+        return float(pynvml.nvmlDeviceGetMigMode(device)[0] == pynvml.NVML_DEVICE_MIG_ENABLE)
+    except pynvml.NVMLError as error:
+        if _reason(error) is GapReason.NOT_SUPPORTED:
+            return 0.0
+        raise
+
+
+def _ecc_errors(device: _Device) -> float:
+    kind, since = pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC
+    return float(pynvml.nvmlDeviceGetTotalEccErrors(device, kind, since))
+
+
+def _processes(device: _Device) -> float:
+    return float(len(pynvml.nvmlDeviceGetComputeRunningProcesses(device)))
+
+
+def _links(device: _Device) -> dict[int, bool]:
+    """Each NVLink that the card has, and whether it is up; one that has none of them up is not connected at all."""
+    links: dict[int, bool] = {}
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        try:
+            links[link] = pynvml.nvmlDeviceGetNvLinkState(device, link) == pynvml.NVML_FEATURE_ENABLED
+        except pynvml.NVMLError as error:
+            # Numbers beyond the last link are an invalid argument.
+            if error.value != pynvml.NVML_ERROR_INVALID_ARGUMENT:
+                raise
+            break
+    if not any(links.values()):
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+    return links
+
+
+def _links_down(device: _Device) -> float:
+    return float(sum(not up for up in _links(device).values()))
+
+
+def _link_errors(device: _Device) -> float:
+    up = [link for link, is_up in _links(device).items() if is_up]
+    return float(sum(pynvml.nvmlDeviceGetNvLinkErrorCounter(device, link, kind) for link in up for kind in LINK_ERRORS))
 
 
 def _temperature(device: _Device) -> float:
@@ -143,16 +207,24 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
+_REASONS = "nvmlDeviceGetCurrentClocksEventReasons"
 _VALUES = (
-    _Value("accelerator_busy_ratio", "ratio", "nvmlDeviceGetUtilizationRates", _busy, _mean),
-    _Value("sm_activity_ratio", "ratio", "nvmlGpmMetricsGet(SM_UTIL)", _sm_activity, _mean),
+    _Value("accelerator_busy_ratio", "ratio", "nvmlDeviceGetUtilizationRates", _busy, _mean, of_whole_gpu=True),
+    _Value("sm_activity_ratio", "ratio", "nvmlGpmMetricsGet(SM_UTIL)", _sm_activity, _mean, of_whole_gpu=True),
     _Value("accelerator_memory_used_bytes", "bytes", "nvmlDeviceGetMemoryInfo", _memory_used, sum),
     _Value("accelerator_memory_total_bytes", "bytes", "nvmlDeviceGetMemoryInfo", _memory_total, sum),
     _Value("accelerator_clock_ratio", "ratio", "nvmlDeviceGetClockInfo(SM)", _clock_ratio, min),
-    _Value("accelerator_throttled_ratio", "ratio", "nvmlDeviceGetCurrentClocksEventReasons", _throttled, max),
+    _Value("accelerator_throttled_ratio", "ratio", f"{_REASONS}(thermal)", _slowed_by(THERMAL_REASONS), max),
+    _Value("accelerator_power_capped_ratio", "ratio", f"{_REASONS}(power cap)", _slowed_by(POWER_CAP_REASONS), max),
+    _Value("accelerator_hw_slowdown_ratio", "ratio", f"{_REASONS}(hardware)", _slowed_by(HARDWARE_REASONS), max),
     _Value("nvml_temperature_c", "C", "nvmlDeviceGetTemperature", _temperature, max),
     _Value("nvml_power_w", "W", "nvmlDeviceGetPowerUsage", _power, sum),
     _Value("nvml_power_limit_w", "W", "nvmlDeviceGetEnforcedPowerLimit", _power_limit, sum),
+    _Value("nvml_ecc_uncorrected_errors", "errors", "nvmlDeviceGetTotalEccErrors(volatile)", _ecc_errors, sum),
+    _Value("nvml_processes", "processes", "nvmlDeviceGetComputeRunningProcesses", _processes, sum),
+    _Value("nvml_nvlinks_down", "links", "nvmlDeviceGetNvLinkState", _links_down, sum),
+    _Value("nvml_nvlink_errors", "errors", "nvmlDeviceGetNvLinkErrorCounter", _link_errors, sum),
+    _Value("nvml_mig_gpus", "GPUs", "nvmlDeviceGetMigMode", _split, sum),
 )
 
 
