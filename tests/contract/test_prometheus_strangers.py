@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import email.utils
 import gzip
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -16,9 +18,10 @@ from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError
 from latencydoctor.evidence.combine import MARK
-from latencydoctor.model.configuration import Credentials, PrometheusSource
+from latencydoctor.model.configuration import Credentials, PrometheusSource, Tenant
 from latencydoctor.model.evidence import GapReason, Selection, Window
 from latencydoctor.model.readings import RangeQuery
+from latencydoctor.sources.allowance import MOST_REQUESTS
 from latencydoctor.sources.prometheus import PrometheusMetrics
 from tests.contract.strangers import (
     Answer,
@@ -245,6 +248,103 @@ def test_an_unknown_cadence_is_a_gap_and_the_rest_goes_on() -> None:
     assert [candidate.model for candidate in found.candidates] == ["m"]
     assert found.scrape_interval_s is None
     assert [gap.signal for gap in found.gaps] == ["scrape_interval"]
+
+
+@pytest.mark.parametrize(("offset_s", "side"), [(0, ""), (-3600, "behind"), (600, "ahead of")])
+def test_a_clock_that_differs_is_told(offset_s: int, side: str) -> None:
+    def answer(asked: Asked) -> None:
+        date = email.utils.formatdate(time.time() + offset_s, usegmt=True)
+        asked.reply(names_json("nv_inference_count"), Date=date)
+
+    few = Rules(tuple(item for item in DIALECTS if not item.model_label), SIGNALS)
+    with stranger(answer) as server:
+        sources = Sources(PrometheusMetrics(PrometheusSource(server.url)))
+        found = collect(sources, few, CollectRequest(Selection(""), time.time()))
+    details = [gap.detail for gap in found.gaps if gap.signal == "clock"]
+    assert len(details) == bool(side)
+    for detail in details:
+        told = re.fullmatch(r"the metrics source's clock is (\d+) s (behind|ahead of) this one's", detail)
+        assert told is not None
+        # The header has whole seconds, and the request took a moment.
+        assert int(told[1]) == pytest.approx(abs(offset_s), abs=3)
+        assert told[2] == side
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Mon, 99 Nov 9999 99:99:99 GMT"])
+def test_a_clock_that_does_not_say_is_not_doubted(date: str) -> None:
+    with stranger(reply(names_json(), Date=date)) as server:
+        metrics = PrometheusMetrics(PrometheusSource(server.url))
+        assert metrics.discover(DIALECTS, Selection(""), 1_800_000_000.0).clock_ahead_s is None
+
+
+QUERIES = [RangeQuery(f"s{at}", "", f"up + {at}", WINDOW, 20.0) for at in range(8)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(prometheus_json([{"metric": {}, "values": [[1_800_000_020, "1"]]}], "matrix")),
+        reply(prometheus_json([{"metric": {MARK: "99"}, "values": []}], "matrix")),
+        reply(b"<html>log in</html>", kind="text/html"),
+        cut_short,
+    ],
+)
+def test_answers_to_another_question_are_gaps_and_are_not_asked_again(answer: Answer) -> None:
+    with stranger(answer) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect(QUERIES)
+        assert len(server.asked) == 2
+    assert readings.series == ()
+    assert {gap.reason for gap in readings.gaps} == {GapReason.BAD_ANSWER}
+    assert len(readings.gaps) == 8
+
+
+def test_the_same_series_twice_is_refused_alone() -> None:
+    values = [[1_800_000_020, "1"]]
+    elements = [{"metric": {MARK: mark}, "values": values} for mark in ("0", "0", "1", "2", "3")]
+    with stranger(reply(prometheus_json(elements, "matrix"))) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect(QUERIES)
+    assert {gap.signal: gap.detail for gap in readings.gaps} == dict.fromkeys(
+        ("s0", "s4"), "the query gave 2 series instead of one"
+    )
+    assert len(readings.series) == 6
+
+
+@pytest.mark.parametrize("answer", [endless, reply(gzip.compress(b" " * 2**26, 9), Content_Encoding="gzip")])
+def test_answers_without_an_end_cost_no_more_than_the_limit(answer: Answer) -> None:
+    with stranger(answer) as server:
+        started_s = time.monotonic()
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect(QUERIES)
+        assert time.monotonic() - started_s < 5
+        assert len(server.asked) <= MOST_REQUESTS
+    assert len(readings.gaps) == 8
+    assert all("too large" in gap.detail or "cost limit" in gap.detail for gap in readings.gaps)
+
+
+def test_a_server_that_is_away_is_asked_once_for_each_group() -> None:
+    with stranger(hang_up) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect(QUERIES)
+        assert len(server.asked) == 2
+    assert len(readings.gaps) == 8
+
+
+def test_a_tenant_is_sent_to_its_own_host_alone(tmp_path: Path) -> None:
+    (tmp_path / "tenant").write_text("team-a\n")
+    with stranger(reply(prometheus_json([], "matrix"))) as thief:
+
+        def answer(asked: Asked) -> None:
+            asked.reply(b"", "307 Temporary Redirect", location=f"{thief.url}{asked.path}")
+
+        for tenant in (
+            Tenant("X-Scope-OrgID", value_env="TEAM"),
+            Tenant("X-Scope-OrgID", value_file=str(tmp_path / "tenant")),
+        ):
+            with stranger(answer) as server:
+                source = PrometheusSource(server.url, Credentials(bearer_env="TOKEN"), tenant=tenant)
+                readings = PrometheusMetrics(source, 5.0, {"TEAM": "team-a", "TOKEN": SECRET}).collect([QUERY])
+                assert [asked.header("x-scope-orgid") for asked in server.asked] == ["team-a"]
+                assert [asked.header("authorization") for asked in server.asked] == [f"Bearer {SECRET}"]
+                assert "another host" in readings.gaps[0].detail
+        assert thief.asked == []
 
 
 def credentials_sent(credentials: Credentials, environment: dict[str, str], url_prefix: str = "") -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.errors import SourceError
-from latencydoctor.model.configuration import Credentials, PrometheusSource
+from latencydoctor.model.configuration import Credentials, PrometheusSource, Tenant
 from latencydoctor.sources.address import Address, read_address
 from latencydoctor.sources.transport import origin_of
 
@@ -89,3 +89,16 @@ def test_an_origin_is_scheme_host_and_port() -> None:
     assert origin_of("http://H/a") == origin_of("http://h:80/b") == ("http", "h", 80)
     assert origin_of("https://h") != origin_of("http://h")
     assert origin_of("http://h:81") != origin_of("http://h")
+
+
+@pytest.mark.parametrize("header", ["", "X Scope", "X-Scope:", "Authorization", "host", "X\r\nInjected"])
+def test_a_header_that_no_tenant_can_have_is_refused(header: str) -> None:
+    with pytest.raises(SourceError, match="cannot be the tenant's header"):
+        read_address(PrometheusSource("http://h", tenant=Tenant(header, value_env="TEAM")), {"TEAM": "a"})
+
+
+def test_a_tenant_that_is_not_there_is_told() -> None:
+    source = PrometheusSource("http://h", tenant=Tenant("X-Scope-OrgID", value_env="TEAM"))
+    with pytest.raises(SourceError, match="TEAM is not set"):
+        read_address(source, {})
+    assert read_address(source, {"TEAM": "a"}).headers == (("X-Scope-OrgID", "a"),)
