@@ -22,7 +22,7 @@ class Server:
         assert len(texts) == count
         if self.bad.intersection(texts):
             raise TransportError(self.kind, "bad", 422)
-        marks = [{MARK: str(index)} if parts else {} for index in range(len(texts))]
+        marks: list[dict[str, str]] = [{MARK: str(index)} if parts else {} for index in range(len(texts))]
         return [{"metric": {**mark, "text": text}, "value": [1, "1"]} for mark, text in zip(marks, texts, strict=True)]
 
 
