@@ -138,8 +138,10 @@ def _front(add: object, phase: Load, front: tuple[tuple[str, str], ...], asked: 
 
 
 @contextlib.contextmanager
-def running_prometheus(folder: Path, page: Page | None = None) -> Iterator[str]:
-    """A Prometheus that holds `page`'s samples and scrapes nothing; yields its URL and ends it afterwards."""
+def running_prometheus(
+    folder: Path, page: Page | None = None, settings: str = "global: {scrape_interval: 15s}\n"
+) -> Iterator[str]:
+    """A Prometheus that holds `page`'s samples and scrapes what `settings` say; its URL. It is ended afterwards."""
     data = folder / "data"
     data.mkdir(parents=True)
     if page is not None:
@@ -148,7 +150,7 @@ def running_prometheus(folder: Path, page: Page | None = None) -> Iterator[str]:
         create = [str(find_program("promtool")), "tsdb", "create-blocks-from", "openmetrics", str(text), str(data)]
         subprocess.run(create, check=True, capture_output=True, timeout=60)
     configuration = folder / "prometheus.yml"
-    configuration.write_text("global: {scrape_interval: 15s}\n")
+    configuration.write_text(settings)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

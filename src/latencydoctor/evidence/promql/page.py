@@ -16,7 +16,7 @@ from latencydoctor.evidence.promql.values import NAME, Labels, make_labels
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*+"
 # Possessive quantifiers: a hostile line must not be tried in many ways.
 _LABELS = r'\{((?:[^"}]|"(?:[^"\\]|\\.)*+")*+)\}'
-_LINE = re.compile(rf"[ \t]*({_NAME})[ \t]*(?:{_LABELS})?[ \t]*([^ \t#]++)(?:[ \t]++([^ \t#]++))?[ \t]*", re.ASCII)
+_LINE = re.compile(rf"({_NAME})[ \t]*(?:{_LABELS})?[ \t]*([^ \t#]++)(?:[ \t]++([^ \t#]++))?[ \t]*", re.ASCII)
 _LABEL = re.compile(r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*+)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*+)"[ \t]*(,|$)', re.ASCII)
 _ESCAPE = re.compile(r'\\(["\\n])')
 _ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
@@ -108,8 +108,8 @@ def _labels(text: str, number: int) -> list[tuple[str, str]]:
 
 def _value(text: str, number: int) -> float:
     try:
-        # float() takes more than the format has: 1_000, other scripts' digits.
-        if text.isascii() and "_" not in text:
+        # float() takes more than the format has: 1_000, other scripts' digits, blanks around it.
+        if text.isascii() and "_" not in text and text == text.strip():
             return float(text)
     except ValueError:
         pass
