@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import yaml
 
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
-from latencydoctor.evidence.promql import evaluate
+from latencydoctor.evidence.promql import Recording, evaluate_at, parse
 from latencydoctor.evidence.queries import render
 from latencydoctor.model.evidence import Selection
 from latencydoctor.model.rule import Dialect, SignalExpression
@@ -72,10 +74,19 @@ def names_on(scrapes: Sequence[Scrape]) -> frozenset[str]:
     return frozenset(line.split("{")[0].split(" ")[0] for line in lines)
 
 
+@functools.lru_cache(maxsize=8)
+def _held(scrapes: tuple[Scrape, ...]) -> Recording:
+    """The pages as the evaluator holds them; parsing them takes longer than a query."""
+    recording = Recording()
+    for time_s, instance, text in sorted(scrapes):
+        recording.add_page(time_s, instance, text)
+    return recording
+
+
 def ask(scrapes: Sequence[Scrape], query: str) -> float | None:
     """A query's single value at the time of the last scrape, None where it gives nothing or no number."""
     at_s = max(time_s for time_s, _, _ in scrapes)
-    elements = evaluate(scrapes, query, at_s)
+    elements = evaluate_at(_held(tuple(scrapes)), parse(query), at_s)
     assert len(elements) < 2, f"{len(elements)} series: {query}"
     return elements[0].value if elements and math.isfinite(elements[0].value) else None
 
@@ -103,3 +114,57 @@ def read(scrapes: Sequence[Scrape], name: str, signal: str, selection: Selection
             if value is not None:
                 return value
     return None
+
+
+Sample = tuple[str, dict[str, str], float]
+"""A metric's name, its labels, its value."""
+
+_LINE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
+_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="([^"]*)"')
+
+
+def samples(text: str) -> list[Sample]:
+    """The samples of a page; the recorded ones have no quotes or timestamps in them."""
+    found: list[Sample] = []
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            match = _LINE.match(line)
+            assert match is not None, line
+            found.append((match[1], dict(_LABEL.findall(match[2] or "")), float(match[3])))
+    return found
+
+
+def page_of(items: Iterable[Sample]) -> str:
+    """The page that has these samples."""
+    lines = []
+    for name, labels, value in items:
+        inner = ",".join(f'{label}="{held}"' for label, held in labels.items())
+        lines.append(f"{name}{{{inner}}} {'NaN' if math.isnan(value) else repr(value)}\n")
+    return "".join(lines)
+
+
+def derived(scrape: Scrape, change: Callable[[Sample], Iterable[Sample]], more: Iterable[Sample] = ()) -> Scrape:
+    """A recorded scrape with each of its samples changed by one rule, and some added."""
+    time_s, instance, text = scrape
+    return time_s, instance, page_of([*(new for one in samples(text) for new in change(one)), *more])
+
+
+def total(text: str, name: str, **labels: str) -> float:
+    """The sum of a metric's samples that carry these labels, read without PromQL."""
+    return sum(
+        value
+        for held, found, value in samples(text)
+        if held == name and all(found.get(label) == wanted for label, wanted in labels.items())
+    )
+
+
+def growth(scrapes: Sequence[Scrape], name: str, **labels: str) -> float:
+    """By how much that sum grew from the first scrape to the last."""
+    ordered = sorted(scrapes, key=lambda one: one[0])
+    return total(ordered[-1][2], name, **labels) - total(ordered[0][2], name, **labels)
+
+
+def seconds(scrapes: Sequence[Scrape]) -> float:
+    """The time from the first scrape to the last."""
+    times = [time_s for time_s, _, _ in scrapes]
+    return max(times) - min(times)
