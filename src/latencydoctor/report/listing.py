@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 
 from latencydoctor.report.foreign import clean, plain
+
+LONGEST_LINE = 1000
 
 Fact = tuple[str, str | Sequence[str]]
 """A name and what there is to say under it."""
@@ -27,15 +30,15 @@ class Entry:
 
 
 def show_list(entries: Sequence[Entry], console: Console) -> None:
-    """One line an entry."""
-    table = Table.grid(padding=(0, 2))
-    for _ in range(4):
-        table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    """One line an entry, however long: a pipe must not see one broken, and a terminal breaks lines itself."""
+    rows = []
     for entry in entries:
         title = f"{entry.title} ({entry.note})" if entry.note else entry.title
-        table.add_row(*(plain(text) for text in (entry.kind, entry.id, entry.level, entry.status, title)))
-    console.print(table)
+        rows.append([clean(text) for text in (entry.kind, entry.id, entry.level, entry.status, title)])
+    widths = [max((cell_len(row[column]) for row in rows), default=0) for column in range(4)]
+    for row in rows:
+        cells = [set_cell_size(text, width) for text, width in zip(row, widths, strict=False)]
+        console.print(plain("  ".join([*cells, row[4]]), limit=LONGEST_LINE), soft_wrap=True)
 
 
 def show_page(facts: Sequence[Fact], console: Console) -> None:

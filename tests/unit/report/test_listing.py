@@ -26,6 +26,12 @@ def test_a_note_follows_the_title() -> None:
     assert text.getvalue().split() == ["dialect", "a", "stable", "A", "(not", "seen)"]
 
 
+def test_a_long_line_stays_one_in_a_pipe() -> None:
+    screen, text = console()
+    show_list([Entry("a", "dialect", "stable", "", "A" * 200, "not seen")], screen)
+    assert len(text.getvalue().splitlines()) == 1
+
+
 def test_page_leaves_out_what_is_empty() -> None:
     screen, text = console()
     show_page([("id", "a"), ("gate", ""), ("matches", ("one", "two"))], screen)
