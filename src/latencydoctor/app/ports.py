@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from latencydoctor.model.evidence import Selection, Window
-from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
-from latencydoctor.model.readings import Discovery, RangeQuery, Readings
-from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
-from latencydoctor.model.rule import Dialect, LogRule
+if TYPE_CHECKING:
+    # A diagnosis needs neither loads nor remedies, and making their records costs it a tenth of its start-up.
+    from latencydoctor.model.evidence import Selection, Window
+    from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
+    from latencydoctor.model.readings import Discovery, RangeQuery, Readings
+    from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
+    from latencydoctor.model.rule import Dialect, LogRule
 
 
 class MetricsSource(Protocol):

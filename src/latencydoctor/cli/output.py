@@ -5,29 +5,39 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from rich.console import Console
-
 from latencydoctor.cli import streams
 from latencydoctor.errors import KnownError
 from latencydoctor.model.diagnosis import Diagnosis
-from latencydoctor.report import machine, markdown, terminal
 
 _FILE_WIDTH = 120
 
 
 def diagnosis(result: Diagnosis, form: str, output: Path | None, *, verbose: bool) -> None:
     """One diagnosis, as text, json or markdown."""
-    if form == "text" and output is None:
+    if form == "json":
+        from latencydoctor.report import machine
+
+        document(machine.diagnosis(result), output)
+    elif form == "markdown":
+        from latencydoctor.report import markdown
+
+        document(markdown.diagnosis(result), output)
+    else:
+        _text(result, output, verbose=verbose)
+
+
+def _text(result: Diagnosis, output: Path | None, *, verbose: bool) -> None:
+    from latencydoctor.report import terminal
+
+    if output is None:
         terminal.show(result, streams.stdout(), verbose=verbose)
         return
-    if form == "text":
-        console = Console(file=io.StringIO(), width=_FILE_WIDTH, color_system=None, markup=False, highlight=False)
-        terminal.show(result, console, verbose=verbose)
-        assert isinstance(console.file, io.StringIO)
-        text = console.file.getvalue()
-    else:
-        text = machine.diagnosis(result) if form == "json" else markdown.diagnosis(result)
-    document(text, output)
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=_FILE_WIDTH, color_system=None, markup=False, highlight=False)
+    terminal.show(result, console, verbose=verbose)
+    assert isinstance(console.file, io.StringIO)
+    document(console.file.getvalue(), output)
 
 
 def document(text: str, output: Path | None) -> None:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
-from latencydoctor.app.fresh_metrics import MetricsVerifier
-from latencydoctor.app.ports import Cancelled, FactSource, LogSource, Observer, Progress
-from latencydoctor.app.treat import Basis, Tools, never
+from latencydoctor.app.ports import FactSource, LogSource, Observer, Progress
 from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.content import configuration as configuration_file
 from latencydoctor.content.everything import Content, read_everything
@@ -20,13 +18,14 @@ from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.rank import diagnose as conclude
 from latencydoctor.errors import ContentError, KnownError, Location, UsageError
 from latencydoctor.evidence.assemble import assemble
-from latencydoctor.journal import JournalFolder
 from latencydoctor.model.configuration import Configuration, PrometheusSource
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.evidence import Collected, Evidence, Selection, Window
 from latencydoctor.model.playbook import Playbook
 
 if TYPE_CHECKING:
+    from latencydoctor.app.ports import Cancelled
+    from latencydoctor.app.treat import Basis, Tools
     from latencydoctor.targets.bundled import BundledTarget
 
 
@@ -253,7 +252,7 @@ class Treatment:
 
 
 def treatment(
-    request: DiagnoseRequest, target_state: Path | None, observer: Observer, cancelled: Cancelled = never
+    request: DiagnoseRequest, target_state: Path | None, observer: Observer, cancelled: Cancelled | None = None
 ) -> Treatment:
     """The target named on the command line or in the configuration; `UsageError` when there is none."""
     configuration = load_configuration(request)
@@ -268,7 +267,10 @@ def treatment(
             f"there is no stack in {state}",
             hint="Start one with `latencydoctor stack up`, or name its folder in the configuration.",
         )
-    # Triton's client costs half a second to load, and only a change needs it.
+    # Triton's client costs half a second to load, and only a change needs it and what goes with it.
+    from latencydoctor.app.fresh_metrics import MetricsVerifier
+    from latencydoctor.app.treat import Tools, never
+    from latencydoctor.journal import JournalFolder
     from latencydoctor.targets.bundled import BundledTarget
     from latencydoctor.targets.executor import BundledChanger
 
@@ -283,12 +285,14 @@ def treatment(
         selection = Selection(configuration.model, configuration.selector)
         verifier = MetricsVerifier(metrics, content.dialects, selection)
     history = JournalFolder(state / "journal", clock.now_s)
-    tools = Tools(target, BundledChanger(target), history, verifier, clock, observer, cancelled)
+    tools = Tools(target, BundledChanger(target), history, verifier, clock, observer, cancelled or never)
     return Treatment(target, tools, lambda: basis_of(request, configuration))
 
 
 def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:
     """What a plan rests on: a fresh diagnosis where there is a source to draw it from."""
+    from latencydoctor.app.treat import Basis
+
     if configuration.prometheus is None and request.bundle is None:
         return Basis(slo=configuration.slo)
     return basis_from(diagnose(request))
@@ -296,4 +300,6 @@ def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:
 
 def basis_from(found: Diagnosed) -> Basis:
     """What a plan takes from a diagnosis that has been made."""
+    from latencydoctor.app.treat import Basis
+
     return Basis(found.diagnosis, found.evidence, found.configuration.slo)

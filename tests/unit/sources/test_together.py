@@ -23,7 +23,8 @@ class Server:
         if self.bad.intersection(texts):
             raise TransportError(self.kind, "bad", 422)
         marks: list[dict[str, str]] = [{MARK: str(index)} if parts else {} for index in range(len(texts))]
-        return [{"metric": {**mark, "text": text}, "value": [1, "1"]} for mark, text in zip(marks, texts, strict=True)]
+        labelled = [{**mark, "text": text} for mark, text in zip(marks, texts, strict=True)]
+        return [{"metric": labels, "value": [1, "1"]} for labels in labelled]
 
 
 def told(answer: Elements) -> str:
