@@ -271,28 +271,3 @@ def test_bentoml_s_batches_and_refusals() -> None:
     assert values["error_server_rps"] == pytest.approx(recorded.rate_of("500"), rel=0.05)
     assert values["error_client_rps"] == 0
     assert 8 < values["concurrency"] <= 10
-
-
-QUEUE_PROXY = """\
-request_predict_seconds_count{model_name="tiny",namespace="n",pod="a"} %d
-request_count{response_code_class="2xx",namespace="n",pod="a"} %d
-request_count{response_code_class="5xx",namespace="n",pod="a"} %d
-request_count{response_code_class="5xx",namespace="n",pod="b"} %d
-request_latencies_bucket{le="10",namespace="n",pod="a"} %d
-request_latencies_bucket{le="+Inf",namespace="n",pod="a"} %d
-"""
-
-
-def test_kserve_s_queue_proxy_is_the_one_of_the_model_s_pods() -> None:
-    """Its metric names are anybody's: another pod's must not count. Made by hand, since it needs a cluster."""
-    pages = Recording()
-    pages.add_page(0, "a", QUEUE_PROXY % (0, 0, 0, 0, 0, 0))
-    pages.add_page(10, "a", QUEUE_PROXY % (100, 90, 10, 500, 100, 100))
-    found = {}
-    for one in BY_ID["kserve"].signals:
-        if pages.names.issuperset(one.requires):
-            elements = evaluate_at(pages, parse(render(one, Selection("tiny"), 11.0, "model_name")), 10.0)
-            found[one.signal] = elements[0].value
-    assert found["error_server_rps"] == pytest.approx(1.0, rel=0.1)
-    assert found["error_client_rps"] == 0.0
-    assert found["e2e_p99_ms"] == pytest.approx(9.9)
