@@ -139,16 +139,19 @@ def _front(add: object, phase: Load, front: tuple[tuple[str, str], ...], asked: 
 
 @contextlib.contextmanager
 def running_prometheus(
-    folder: Path, page: Page | None = None, settings: str = "global: {scrape_interval: 15s}\n"
+    folder: Path, page: Page | None = None, settings: str = "global: {scrape_interval: 15s}\n", within_s: float = 60.0
 ) -> Iterator[str]:
-    """A Prometheus that holds `page`'s samples and scrapes what `settings` say; its URL. It is ended afterwards."""
+    """A Prometheus that holds `page`'s samples and scrapes what `settings` say; its URL. It is ended afterwards.
+
+    `within_s` is how long writing the samples may take.
+    """
     data = folder / "data"
     data.mkdir(parents=True)
     if page is not None:
         text = folder / "page.txt"
         page.write(text)
         create = [str(find_program("promtool")), "tsdb", "create-blocks-from", "openmetrics", str(text), str(data)]
-        subprocess.run(create, check=True, capture_output=True, timeout=60)
+        subprocess.run(create, check=True, capture_output=True, timeout=within_s)
     configuration = folder / "prometheus.yml"
     configuration.write_text(settings)
     with socket.socket() as probe:
