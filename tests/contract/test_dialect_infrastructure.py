@@ -16,9 +16,11 @@ from collections.abc import Iterator
 import pytest
 
 from latencydoctor.evidence.queries import render
+from latencydoctor.model.configuration import PrometheusSource
 from latencydoctor.model.evidence import Selection
+from latencydoctor.sources.prometheus import PrometheusMetrics
 from tests.contract.backfill import Page, running_prometheus
-from tests.contract.recordings import SIGNALS, Sample, Scrape, dialect, expressions, page_of, read
+from tests.contract.recordings import DIALECTS, SIGNALS, Sample, Scrape, dialect, expressions, page_of, read
 
 START_S = float(int(time.time()) - 1200)
 SCRAPES, EVERY_S = 60, 10.0
@@ -50,6 +52,7 @@ def servers(course: Course) -> None:
     for pod, (namespace, model, gpu) in PODS.items():
         place = {"namespace": namespace, "pod": pod, "instance": f"{pod}:8002", "model": model}
         for version in ("1", "2"):
+            course.counter("nv_inference_request_success", 5, **place, version=version)
             course.counter("nv_inference_exec_count", 5, **place, version=version)
             course.counter("nv_inference_exec_count", 5, **place, version=version, gpu_uuid=gpu)
 
@@ -113,14 +116,14 @@ def proxies(course: Course) -> None:
             for bound, share in (("0.1", 0.0), ("0.5", 0.98), ("1", 1.0), ("+Inf", 1.0)):
                 course.counter(f"{name}_bucket", 20 * factor * share, **place, le=bound)
     for name, factor in (("answers", 1.0), ("shop", 50.0)):
-        behind = {"envoy_cluster_name": name, "instance": "envoy:9901"}
+        behind = {"envoy_cluster_name": name, "instance": "envoy:9901", "app": name}
         course.counter("envoy_cluster_upstream_rq_total", 22 * factor, **behind)
         course.counter("envoy_cluster_upstream_rq_retry", 2 * factor, **behind)
         course.counter("envoy_cluster_upstream_rq_timeout", 1 * factor, **behind)
         course.counter("envoy_cluster_upstream_rq_pending_overflow", 0.5 * factor, **behind)
         course.gauge("envoy_cluster_upstream_rq_pending_active", 3 * factor, **behind)
         course.counter("envoy_cluster_upstream_rq_xx", 2.2 * factor, **behind, envoy_response_code_class="5")
-        before = {"envoy_http_conn_manager_prefix": name, "instance": "envoy:9901"}
+        before = {"envoy_http_conn_manager_prefix": name, "instance": "envoy:9901", "app": name}
         course.counter("envoy_http_downstream_rq_xx", 2 * factor, **before, envoy_response_code_class="5")
         times = (
             ("envoy_cluster_upstream_rq_time", 22, 100, behind),
@@ -256,6 +259,21 @@ def test_an_ingress_is_read_for_one_service(everything: str, signal: str, expect
 def test_envoy_is_read_for_one_cluster_or_listener(everything: str, signal: str, label: str, expected: float) -> None:
     assert asked(everything, "envoy", signal, Selection("", f'{label}="answers"')) == pytest.approx(expected)
     assert asked(everything, "envoy", signal, Selection("")) is None
+
+
+def test_the_services_behind_a_proxy_are_no_candidates(everything: str) -> None:
+    at_s = START_S + (SCRAPES - 1) * EVERY_S
+    metrics = PrometheusMetrics(PrometheusSource(everything))
+    found = metrics.discover([*DIALECTS], Selection(""), at_s).candidates
+    assert [(item.model, item.selector) for item in found] == [
+        ("m1", 'namespace="prod"'),
+        ("m1", 'namespace="staging"'),
+        ("m2", 'namespace="prod"'),
+    ]
+    # Where a proxy is all there is, they are.
+    proxies = [item for item in DIALECTS if item.id == "envoy"]
+    behind = metrics.discover(proxies, Selection(""), at_s).candidates
+    assert [item.selector for item in behind] == ['app="answers"', 'app="shop"']
 
 
 def gpus(name: str, *values: float) -> list[Scrape]:

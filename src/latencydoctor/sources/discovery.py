@@ -126,12 +126,16 @@ def _late() -> TransportError:
 def _questions(dialects: Sequence[Dialect], present: frozenset[str], selector: str) -> _Asked:
     servers: list[tuple[str, str]] = []
     fronts: list[str] = []
+    proxies: list[str] = []
     for dialect in dialects:
         metric = next((name for name in dialect.detect if name in present), "")
         if metric and dialect.model_label:
             servers.append((metric, dialect.model_label))
-        elif metric and any(item.signal == _FRONT_SIGNAL for item in dialect.signals):
-            fronts.append(metric)
+        elif metric and (counting := [item for item in dialect.signals if item.signal == _FRONT_SIGNAL]):
+            (proxies if all(item.shared for item in counting) else fronts).append(metric)
+    if not servers and not fronts:
+        # A proxy serves many, most of them none of ours: its services are candidates only where there is nothing else.
+        fronts = proxies
     return _Asked(tuple(servers), tuple(fronts), selector)
 
 
