@@ -5,7 +5,12 @@ Every expression gives a handful of series, however many there are behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+
+from latencydoctor.evidence.queries import quote
+
+_PLAIN = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 
 REPLICA_LABELS = (
     "instance", "pod", "pod_name", "pod_ip", "exported_pod", "exported_instance", "gpu_uuid", "gpu", "UUID", "version",
@@ -37,12 +42,23 @@ def place_query(metric: str, selector: str) -> str:
     return f"count by ({', '.join(PLACE_LABELS)}) ({_chosen(metric, selector)})"
 
 
-def cadence_query(metric: str, selector: str) -> str:
-    """Seconds between samples, of the median series: the time between two samples over the number of steps there.
+def one_series_query(metric: str, selector: str) -> str:
+    """One whole series, whose samples tell for all how often they come."""
+    chosen = _chosen(metric, selector)
+    return f"topk(1, {chosen}) or (topk(1, last_over_time({chosen}[10m])) unless on () count({chosen}))"
+
+
+def exactly(labels: Mapping[str, str]) -> str:
+    """Matchers for one series; labels that only quotes could name are left out."""
+    return ",".join(f"{name}={quote(labels[name])}" for name in sorted(labels) if _PLAIN.fullmatch(name))
+
+
+def cadence_query(metric: str, matchers: str) -> str:
+    """Seconds between a series' samples: the time between two of them over the number of steps there.
 
     The smallest of several spans counts, because a gap in scraping only ever makes it longer.
     """
-    chosen = _chosen(metric, selector)
+    chosen = _chosen(metric, matchers)
     spans = [
         f'label_replace({_cadence(chosen, span_s, before_s)}, "span", "{index}", "", "")'
         for index, (span_s, before_s) in enumerate(_SPANS)

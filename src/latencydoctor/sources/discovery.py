@@ -1,7 +1,7 @@
 """Finds out what a Prometheus holds: metric names, the services there, how often they are scraped.
 
-Two or three requests, whatever the number of dialects: the names once (twice with a selector), then everything else in
-one combined question.
+Three or four requests, whatever the number of dialects: the names once (twice with a selector), then everything else in
+one combined question, and the time between samples of what that found in another.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class _Asked:
         return (*(metric for metric, _ in self.servers), *self.fronts)
 
     def expressions(self) -> list[str]:
-        """Services, places, cadences, newest samples, copies, in that order."""
+        """Services, places, one series each, newest samples, copies, in that order."""
         asked = [presence.service_query(metric, self.selector) for metric, _ in self.servers]
         asked += [presence.place_query(metric, self.selector) for metric in self.fronts]
-        asked += [presence.cadence_query(metric, self.selector) for metric in self.metrics]
+        asked += [presence.one_series_query(metric, self.selector) for metric in self.metrics]
         asked += [presence.newest_query(metric, self.selector) for metric in self.metrics]
         return asked + [
             presence.copies_query(metric, self.selector, label)
@@ -70,8 +70,21 @@ class Finder:
         present, shared = self._names([selector, ""] if selector else [""], known, at_s)
         asked = _questions(dialects, present, selector)
         answers = self._ask(asked.expressions(), at_s)
+        cadences = self._cadences(asked, answers, at_s)
         found = Discovery(present, (), None, None, (), (), shared_names=shared)
-        return replace(_understood(found, asked, answers), queries=tuple(self.records))
+        return replace(_understood(found, asked, answers, cadences), queries=tuple(self.records))
+
+    def _cadences(self, asked: _Asked, answers: Sequence[Elements], at_s: float) -> list[Elements]:
+        """Seconds between the samples of one series of each metric: to ask it of all of them would cost most of all."""
+        first = len(asked.servers) + len(asked.fronts)
+        series = [
+            (metric, answer[0].labels)
+            for metric, answer in zip(asked.metrics, answers[first : first + len(asked.metrics)], strict=True)
+            if not isinstance(answer, TransportError) and answer
+        ]
+        failed: list[Elements] = [answer for answer in answers[first:] if isinstance(answer, TransportError)]
+        queries = [presence.cadence_query(metric, presence.exactly(labels)) for metric, labels in series]
+        return [*self._ask(queries, at_s), *failed]
 
     def _names(self, selectors: Sequence[str], known: set[str], at_s: float) -> tuple[frozenset[str], frozenset[str]]:
         """The metric names under the first selector, and under the last; `TransportError` without them."""
@@ -139,7 +152,9 @@ def _questions(dialects: Sequence[Dialect], present: frozenset[str], selector: s
     return _Asked(tuple(servers), tuple(fronts), selector)
 
 
-def _understood(found: Discovery, asked: _Asked, answers: Sequence[Elements]) -> Discovery:
+def _understood(
+    found: Discovery, asked: _Asked, answers: Sequence[Elements], cadences: Sequence[Elements]
+) -> Discovery:
     """Take the answers in the order in which `_Asked.expressions` has the questions."""
     rest = list(answers)
 
@@ -148,7 +163,7 @@ def _understood(found: Discovery, asked: _Asked, answers: Sequence[Elements]) ->
         return taken
 
     services, places = _sure(take(len(asked.servers))), _sure(take(len(asked.fronts)))
-    cadences, newest = take(len(asked.metrics)), take(len(asked.metrics))
+    _, newest = take(len(asked.metrics)), take(len(asked.metrics))
     copies = [
         fullest_copy(label, elements)
         for label, elements in zip(presence.COPY_LABELS, take(len(presence.COPY_LABELS)), strict=False)

@@ -35,7 +35,7 @@ from latencydoctor.sources.transport import (
 SOURCE = "prometheus"
 DEADLINE_S = 20.0
 
-MOST_GROUPS = 5
+MOST_GROUPS = 4
 """Range queries side by side: a Prometheus works on each with one core, and requests are to be few."""
 
 SHARE_FOR_TOGETHER = 0.5

@@ -37,17 +37,21 @@ def test_many_dialects_are_asked_about_at_once() -> None:
     asked: list[str] = []
 
     def instant(query: str, at_s: float, count: int) -> list[object]:
-        assert (at_s, count) == (100.0, 33)
         asked.append(query)
-        # Of ten servers the first has a model; its samples come every 15 s, the newest was at 99.
-        return [element(0, 1, model="m"), element(10, 15.001), element(20, 99), element(30, 5, prometheus_replica="a")]
+        if len(asked) == 1:
+            assert (at_s, count) == (100.0, 33)
+            # Of ten servers the first has a model, and the newest sample was at 99.
+            found = [element(10, 7, __name__="d0_total", model="m", job="t"), element(11, 7, __name__="d1_total")]
+            return [*found, element(0, 1, model="m"), element(20, 99), element(30, 5, prometheus_replica="a")]
+        return [element(0, 15.001), element(1, 5.0)]
 
     finder = Finder(lambda _m, _s, _e: [f"d{at}_total" for at in range(10)], instant, Deadline.after(5))
     found = finder.find([dialect(f"d{at}") for at in range(10)], Selection(""), 100.0)
-    assert len(asked) == 1
+    assert len(asked) == 2
+    assert 'timestamp(d0_total{job="t",model="m"})' in asked[1]
     assert [(one.model, one.model_label) for one in found.candidates] == [("m", "model")]
     assert (found.scrape_interval_s, found.newest_sample_s, found.one_copy) == (15.0, 99.0, "")
-    assert len(found.queries) == 34
+    assert len(found.queries) == 1 + 33 + 2
 
 
 def test_of_several_copies_the_fullest_is_read() -> None:
