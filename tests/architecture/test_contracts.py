@@ -27,6 +27,7 @@ VIOLATIONS = {
     "numpy": ("report/units.py", "import numpy"),
     "hyperscan": ("evidence/lines.py", "import hyperscan"),
     "prometheus": ("sources/logfiles.py", "import prometheus_api_client"),
+    "promql": ("sources/pages.py", "import promql_parser"),
     "http": ("app/ports.py", "import requests"),
     "nvml": ("sources/logfiles.py", "import pynvml"),
     "triton": ("sources/logfiles.py", "import tritonclient.grpc"),

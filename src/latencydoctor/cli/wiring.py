@@ -11,17 +11,17 @@ from urllib.parse import urlsplit
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.app.ports import FactSource, LogSource, Observer, Progress
+from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
 from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.content import configuration as configuration_file
 from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.rank import diagnose as conclude
-from latencydoctor.errors import ContentError, KnownError, Location, UsageError
+from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.model.configuration import Configuration, PrometheusSource
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.evidence import Collected, Evidence, Selection, Window
-from latencydoctor.model.playbook import Playbook
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import Cancelled
@@ -108,9 +108,9 @@ def load_content(named: Path | None) -> Content:
 def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed:
     """Collect (or replay), assemble, conclude."""
     content = load_content(request.content)
-    playbook = _playbook(content, request.playbook)
+    playbook = named_playbook(content, request.playbook)
     configuration = load_configuration(request)
-    _refuse_unknown_thresholds(configuration, playbook)
+    refuse_unknown_thresholds(configuration, playbook)
     if request.bundle is not None:
         from latencydoctor.sources.bundle import read
 
@@ -213,26 +213,6 @@ def _is_local(configuration: Configuration) -> bool:
     elif not address and len(configuration.metrics_urls) == 1:
         address = urlsplit(configuration.metrics_urls[0]).hostname or ""
     return address.strip("[]") in ("localhost", "127.0.0.1", "::1")
-
-
-def _playbook(content: Content, name: str) -> Playbook:
-    for playbook in content.playbooks:
-        if playbook.id == name:
-            return playbook
-    known = ", ".join(playbook.id for playbook in content.playbooks)
-    raise UsageError(f"there is no playbook {name!r}", hint=f"Known: {known}.")
-
-
-def _refuse_unknown_thresholds(configuration: Configuration, playbook: Playbook) -> None:
-    """A misspelt threshold would leave the playbook's own in force without a word."""
-    known = {name for name, _ in playbook.thresholds}
-    unknown = [name for name, _ in configuration.thresholds if name not in known]
-    if unknown:
-        raise ContentError(
-            f"the playbook {playbook.id} has no threshold {', '.join(map(repr, unknown))}",
-            hint=f"See them with `latencydoctor rules show {playbook.id}`.",
-            location=Location(configuration.path),
-        )
 
 
 def save_bundle(path: Path, collected: Collected) -> None:

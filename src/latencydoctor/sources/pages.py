@@ -86,19 +86,22 @@ class PageMetrics:
         readers = [PageReader(fate.place, self.schedule.scrapes) for fate in self._fates]
         began_s, began_mono_s = time.time(), time.monotonic()
         self._times_s = []
-        for scrape in range(self.schedule.scrapes):
-            wait_s = scrape * self.schedule.every_s - (time.monotonic() - began_mono_s)
-            if wait_s < -self.schedule.every_s:
-                # So late that the next one is due: this one is left out, and the gap is seen in the samples.
+        due = 0
+        while len(self._times_s) < self.schedule.scrapes:
+            wait_s = due * self.schedule.every_s - (time.monotonic() - began_mono_s)
+            if wait_s <= -self.schedule.every_s:
+                # A slow page has made this one so late that the next is due: the rhythm is kept.
+                due += 1
                 continue
-            time.sleep(max(wait_s, 0.0))
-            if self._deadline.left_s <= 0:
+            if self._deadline.left_s <= max(wait_s, 0.0):
                 break
-            after_s = self.schedule.aligned_s(scrape, time.monotonic() - began_mono_s)
+            time.sleep(max(wait_s, 0.0))
+            after_s = self.schedule.aligned_s(due, time.monotonic() - began_mono_s)
             self._scrape(readers, round(began_s + after_s, 3))
-            done, planned = scrape + 1, self.schedule.scrapes
+            due += 1
+            done, planned = len(self._times_s), self.schedule.scrapes
             tell(done / planned, f"read the metrics pages {done} of {planned} times")
-            if scrape + 1 >= GIVE_UP_AFTER and not any(fate.good for fate in self._fates):
+            if done >= GIVE_UP_AFTER and not any(fate.good for fate in self._fates):
                 break
         return self._times_s[-1] if self._times_s else began_s
 

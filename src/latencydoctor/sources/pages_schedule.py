@@ -20,7 +20,10 @@ TARGET_WINDOWS = 5
 """As many windows as an incident is judged on, where there are scrapes enough."""
 
 SCRAPE_SHARE = 0.9
-"""Of the time between two scrapes: what one may take, so that the next is on time."""
+"""Of the time between two scrapes: what one may take, so that the next is on time ..."""
+
+SCRAPE_AT_LEAST_S = 2.0
+"""... but a busy server is given so long, and the scrapes that it makes late are left out."""
 
 ALIGNED_SHARE = 0.01
 ALIGNED_S = 0.002
@@ -47,7 +50,7 @@ class Schedule:
     @property
     def scrape_timeout_s(self) -> float:
         """How long one scrape may take."""
-        return SCRAPE_SHARE * self.every_s
+        return max(SCRAPE_SHARE * self.every_s, SCRAPE_AT_LEAST_S)
 
     def aligned_s(self, scrape: int, after_s: float) -> float:
         """The moment to note for a scrape that began `after_s` after the first was due."""

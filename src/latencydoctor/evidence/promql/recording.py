@@ -67,7 +67,7 @@ class Recording:
         """Take in one scrape of an instance; `PageError` when the page is broken, which then counts as failed."""
         time_ms = round(time_s * 1000)
         try:
-            readings = list(read_page(page, self._heads.setdefault(instance, {})))
+            readings = list(read_page(page, self._heads.setdefault(instance, {}), self.wanted))
         except PageError:
             self.add_failure(time_s, instance)
             raise
