@@ -20,7 +20,18 @@ from latencydoctor.model.configuration import PrometheusSource
 from latencydoctor.model.evidence import Selection
 from latencydoctor.sources.prometheus import PrometheusMetrics
 from tests.contract.backfill import Page, running_prometheus
-from tests.contract.recordings import DIALECTS, SIGNALS, Sample, Scrape, dialect, expressions, page_of, read
+from tests.contract.recordings import (
+    DIALECTS,
+    SIGNALS,
+    Sample,
+    Scrape,
+    dialect,
+    expressions,
+    page_of,
+    read,
+    recorded,
+    seconds,
+)
 
 START_S = float(int(time.time()) - 1200)
 SCRAPES, EVERY_S = 60, 10.0
@@ -307,16 +318,17 @@ def test_utilisation_is_a_ratio_under_every_name(
 
 @pytest.mark.parametrize("metric", ["DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"])
 @pytest.mark.parametrize(
-    ("bits", "heat", "power"),
+    ("bits", "heat", "power", "board"),
     [
-        (0x0, 0, 0), (0x1, 0, 0), (0x4, 0, 1), (0x8, 0, 0), (0x20, 1, 0), (0x40, 1, 0), (0x60, 1, 0), (0x80, 0, 1),
-        (0x24, 1, 1), (0x1FF, 1, 1),
+        (0x0, 0, 0, 0), (0x1, 0, 0, 0), (0x4, 0, 1, 0), (0x8, 0, 0, 1), (0x20, 1, 0, 0), (0x40, 1, 0, 0),
+        (0x60, 1, 0, 0), (0x80, 0, 0, 1), (0x88, 0, 0, 1), (0x24, 1, 1, 0), (0x1FF, 1, 1, 1),
     ],
 )  # fmt: skip
-def test_clock_event_bits(metric: str, bits: int, heat: int, power: int) -> None:
+def test_clock_event_bits(metric: str, bits: int, heat: int, power: int, board: int) -> None:
     scrapes = gpus(metric, float(bits))
     assert read(scrapes, "dcgm", "accelerator_throttled_ratio", Selection("")) == heat
     assert read(scrapes, "dcgm", "accelerator_power_capped_ratio", Selection("")) == power
+    assert read(scrapes, "dcgm", "accelerator_hw_slowdown_ratio", Selection("")) == board
 
 
 @pytest.mark.parametrize(
@@ -336,3 +348,16 @@ def test_old_and_new_names_say_the_same(signal: str, old: str, new: str) -> None
 @pytest.mark.parametrize("name", ["dcgm", "envoy", "kubernetes", "nginx_ingress"])
 def test_none_of_them_claims_to_be_verified(name: str) -> None:
     assert dialect(name).verified == ""
+
+
+def test_nginx_on_its_real_page() -> None:
+    nginx = recorded("nginx", "nginx_exporter-0.11.0-1+b4")
+    scrapes = [nginx.scrape("load-1"), nginx.scrape("load-2")]
+    found = {item.signal: read(scrapes, "nginx", item.signal, Selection("")) for item in dialect("nginx").signals}
+    assert None not in found.values()
+    # The exporter's own scrape of the last page is one more.
+    asked_rps = (nginx.clients("load-2")["requests"] + 1) / seconds(scrapes)
+    assert found["request_rate_rps"] == pytest.approx(asked_rps, rel=0.01)
+    assert found["concurrency"] == 0.0
+    other = [(time_s, "other:9113", text) for time_s, _, text in scrapes]
+    assert read([*scrapes, *other], "nginx", "request_rate_rps", Selection("")) is None

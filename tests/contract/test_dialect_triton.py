@@ -174,7 +174,7 @@ def test_a_cache_server_of_others_is_not_ours() -> None:
     assert read(two, "redis", "cache_hit_ratio", Selection("", 'instance="triton:8002"')) is None
 
 
-@pytest.mark.parametrize("name", ["triton", "redis"])
+@pytest.mark.parametrize("name", ["triton", "redis", "nginx"])
 def test_the_recordings_say_how_they_were_made(name: str) -> None:
     folders = sorted(path.name for path in (PAGES / name).iterdir())
     assert folders
