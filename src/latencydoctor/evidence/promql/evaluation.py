@@ -63,8 +63,8 @@ class Moment:
                 inner = self.value(operand)
                 return -inner if isinstance(inner, float) else distinct([one.without_name(-one.value) for one in inner])
             case Aggregation():
-                parameter = None if node.parameter is None else self.number(node.parameter)
-                return aggregate(node, self.vector(node.operand), parameter)
+                number = None if isinstance(node.parameter, Text | None) else self.number(node.parameter)
+                return aggregate(node, self.vector(node.operand), number)
             case Binary():
                 return self._binary(node)
             case Call():
