@@ -20,6 +20,9 @@ _PARTS = (
     ("response", "response_time_ms"),
 )
 
+LEDGER_SIGNALS = frozenset({_WHOLE, *(signal for _, signal in _PARTS)})
+"""The signals a full ledger needs."""
+
 
 def split_time(evidence: Evidence) -> tuple[LedgerRow, ...]:
     """Rows in the order a request meets them, then the unexplained rest, then the whole; empty without a whole.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from latencydoctor.diagnosis.ledger import split_time
+from latencydoctor.diagnosis.ledger import LEDGER_SIGNALS, split_time
 from latencydoctor.diagnosis.walk import Walked, walk
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step
-from latencydoctor.model.evidence import Evidence, Gap, IncidentState, Measure
-from latencydoctor.model.playbook import Playbook, Verdict
+from latencydoctor.model.evidence import SOURCE_GAPS, Evidence, Gap, IncidentState, Measure
+from latencydoctor.model.playbook import Playbook, Verdict, signals_of
 
 
 def diagnose(evidence: Evidence, playbook: Playbook, overrides: tuple[tuple[str, float], ...] = ()) -> Diagnosis:
@@ -33,7 +33,7 @@ def _build(evidence: Evidence, playbook: Playbook, cause: Cause | None, walked: 
         cause=cause,
         path=walked.steps,
         ruled_out=ruled_out,
-        missing=_missing(walked.steps, evidence),
+        missing=_missing(walked.steps, evidence, playbook),
         ledger=split_time(evidence),
         log_events=evidence.log_events,
         queries=evidence.queries,
@@ -105,8 +105,11 @@ def _symptom(signal: str, evidence: Evidence) -> Finding:
     )
 
 
-def _missing(steps: tuple[Step, ...], evidence: Evidence) -> tuple[Gap, ...]:
-    """Gaps that kept a question of the path from an answer come first, then whole sources that were not there."""
+def _missing(steps: tuple[Step, ...], evidence: Evidence, playbook: Playbook) -> tuple[Gap, ...]:
+    """Gaps that kept a question of the path from an answer come first, then those that this playbook could ask for.
+
+    A server that has no tokens is not missing tokens: signals that nothing here looks at are left out.
+    """
     asked = {
         finding.gap.signal: finding.gap
         for step in steps
@@ -114,7 +117,8 @@ def _missing(steps: tuple[Step, ...], evidence: Evidence) -> tuple[Gap, ...]:
         for finding in step.findings
         if finding.gap is not None
     }
-    other = {gap.signal: gap for gap in evidence.gaps if gap.signal not in asked}
+    wanted = SOURCE_GAPS.union(*(signals_of(question.condition) for question in playbook.questions), LEDGER_SIGNALS)
+    other = {gap.signal: gap for gap in evidence.gaps if gap.signal not in asked and gap.signal in wanted}
     return (*asked.values(), *other.values())
 
 

@@ -73,6 +73,10 @@ class Gap:
     needs: str = ""
 
 
+SOURCE_GAPS = frozenset({"baseline", "clock", "history", "logs", "metrics", "samples", "scrape_interval"})
+"""Names of gaps that are about a source or the range as a whole, not about one signal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One signal over time: `values[i]` was true at `times_s[i]`; absent points are left out, never filled."""

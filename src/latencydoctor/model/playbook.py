@@ -70,6 +70,19 @@ class Not:
 Condition = Leaf | LogLeaf | All | AnyOf | Not
 
 
+def signals_of(condition: Condition) -> frozenset[str]:
+    """Every signal that a condition looks at."""
+    match condition:
+        case Leaf(signal=signal, than_signal=than):
+            return frozenset({signal, than}) if than else frozenset({signal})
+        case LogLeaf():
+            return frozenset()
+        case Not(part=part):
+            return signals_of(part)
+        case All(parts=parts) | AnyOf(parts=parts):
+            return frozenset().union(*(signals_of(part) for part in parts))
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A node that asks: where to go on yes, on no, and when it cannot be told. All three are always present."""

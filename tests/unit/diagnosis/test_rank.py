@@ -40,15 +40,15 @@ def test_what_was_ruled_out_keeps_its_numbers() -> None:
 
 
 def test_an_unanswered_gate_lowers_confidence_and_is_named_first_among_what_is_missing() -> None:
-    gaps = (gap("sm_activity_ratio"), gap("network_time_ms"))
+    gaps = (gap("response_time_ms"), gap("network_time_ms"))
     result = found(gaps=gaps, drop=("network_time_ms",))
     assert result.cause is not None
     # Queue time alone answers the gate's question with no, so a missing network time changes nothing here.
     assert result.cause.confidence is Confidence.HIGH
-    result = found(gaps=(gap("sm_activity_ratio"), gap("settings_error")), drop=("settings_error",))
+    result = found(gaps=(gap("response_time_ms"), gap("kv_cache_usage_ratio"), gap("logs"), gap("settings_error")), drop=("settings_error",))
     assert result.cause is not None
     assert result.cause.confidence is Confidence.MEDIUM
-    assert [one.signal for one in result.missing] == ["settings_error", "sm_activity_ratio"]
+    assert [one.signal for one in result.missing] == ["settings_error", "response_time_ms", "logs"]
 
 
 def test_healthy_has_no_cause_no_path_and_no_next_command() -> None:

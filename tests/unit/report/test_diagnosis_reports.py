@@ -27,7 +27,7 @@ def seen(state: IncidentState = IncidentState.INCIDENT) -> Evidence:
     return evidence(
         *numbers,
         measure("accelerator_memory_used_bytes", 1e9, simulated=True),
-        gaps=(gap("sm_activity_ratio"),),
+        gaps=(gap("response_time_ms"),),
         events=(event("queue_delay", 7, HOSTILE),),
         state=state,
     )
@@ -53,7 +53,7 @@ def test_screen_names_cause_numbers_path_and_next_command() -> None:
         "before 3 ms",
         "query_of_queue_time_ms",
         "29 % ≤ 85 %",
-        "sm activity ratio",
+        "response time",
         "DO NOT",
         "SIMULATED ACCELERATOR",
         "latencydoctor plan batch-floor -o plan.json",
