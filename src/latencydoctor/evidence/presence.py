@@ -16,7 +16,7 @@ REPLICA_LABELS = (
     "instance", "pod", "pod_name", "pod_ip", "exported_pod", "exported_instance", "gpu_uuid", "gpu", "UUID", "version",
     "node", "nodename", "host", "hostname", "Hostname", "container", "container_id", "endpoint", "replica", "uid",
     "pod_template_hash", "controller_revision_hash", "statefulset_kubernetes_io_pod_name", "prometheus_replica",
-    "receive_replica", "engine",
+    "receive_replica", "engine", "model_version", "service_version", "tp_rank", "pp_rank", "dp_rank", "moe_ep_rank",
 )  # fmt: skip
 """Labels that tell copies of one service apart, in the conventions of Kubernetes, its operator and plain scraping."""
 
