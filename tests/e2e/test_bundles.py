@@ -70,6 +70,26 @@ def test_saving_a_replay_gives_the_same_file(bundle: Path, tmp_path: Path) -> No
     assert again.read_bytes() == bundle.read_bytes()
 
 
+def test_a_named_baseline_is_stored_and_replayed(past: Past, tmp_path: Path) -> None:
+    stored = tmp_path / "it.json.gz"
+    url, at = ("--prometheus", past.url), ("--at", f"{past.at_s:.0f}")
+    # Four minutes back there is nothing but the crowd; the calm ended a minute before that.
+    asked = (*url, *at, "--since", "4m", "--baseline", "4m@6m", "--format", "json")
+    live = here("diagnose", *asked, "--save", stored, cwd=tmp_path)
+    assert live.code == 3
+    told = json.loads(live.out)
+    assert told["baseline_window"] == {"start_s": past.at_s - 600, "end_s": past.at_s - 360}
+    assert here("diagnose", "--bundle", stored, "--format", "json", cwd=tmp_path).out == live.out
+    without = here("diagnose", *url, *at, "--since", "4m", "--format", "json", cwd=tmp_path)
+    assert json.loads(without.out)["baseline_window"] is None
+    refused(
+        here("diagnose", "--bundle", stored, "--baseline", "4m@6m", cwd=tmp_path),
+        2,
+        "--baseline needs a source",
+        "bundle",
+    )
+
+
 def bomb() -> bytes:
     return gzip.compress(b" " * (300 * 1024 * 1024), 1)
 

@@ -64,6 +64,13 @@ URL = ("--prometheus", "http://127.0.0.1:1")
         (("diagnose", *URL, "--at=-5"), "--at is '-5', not a time", "2026-11-30T07:20:24Z"),
         (("diagnose", *URL, "--since", "yesterday"), "--since is 'yesterday', not a length", "1h30m"),
         (("diagnose", *URL, "--since", "999999999999d"), "--since is too long", "1h30m"),
+        (("diagnose", *URL, "--baseline", "earlier"), "--baseline is 'earlier', not a span of time", "30m@24h"),
+        (("diagnose", *URL, "--baseline", "2/1"), "--baseline must end after it starts", "30m@24h"),
+        (
+            ("diagnose", "--metrics-url", "http://127.0.0.1:1/metrics", "--baseline", "30m@1d"),
+            "--baseline needs a past",
+            "--prometheus URL",
+        ),
         (("diagnose", *URL, "--deadline", "20"), "--deadline is '20', not a length", "90s"),
         (("diagnose", *URL, "--deadline", "0s"), "--deadline must be longer than nothing", "90s"),
         (("diagnose", *URL, "--playbook", "[/INST]"), "there is no playbook '[/INST]'", "latency-spike"),

@@ -114,6 +114,8 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
     if request.bundle is not None:
         from latencydoctor.sources.bundle import read
 
+        if request.baseline:
+            raise UsageError("--baseline needs a source to ask", hint="A bundle holds the baseline it was saved with.")
         collected = read(request.bundle)
     else:
         collected = collect_live(request, configuration, content, observer)
@@ -144,8 +146,9 @@ def _collect_from_pages(
     """Read metrics pages for a while first; what is looked at then ends with the last one read."""
     from latencydoctor.sources.pages import PageMetrics
 
-    if request.at:
-        raise UsageError("--at needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
+    if request.at or request.baseline:
+        option = "--at" if request.at else "--baseline"
+        raise UsageError(f"{option} needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
     deadline_s = length_s(request.deadline, "--deadline")
     metrics_s = deadline_s - _facts_s(configuration, deadline_s)
     every_s = length_s(request.every, "--every") if request.every else None
