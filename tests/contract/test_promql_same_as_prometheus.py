@@ -129,7 +129,7 @@ def _unguarded(query: str) -> str:
 
 
 CASES = [
-    "c1", "c1[10s]", 'c1{a!="x",b=~"1|2"}', 'c1{a!~"x.*"}', 'c1{nope=""}', '{__name__=~"c.",a="x"}', "nope",
+    "c1", 'c1{a!="x",b=~"1|2"}', 'c1{a!~"x.*"}', 'c1{nope=""}', '{__name__=~"c.",a="x"}', "nope",
     "absent(nope)", 'absent(nope{a="1",b=~"2"})', "absent(c1)", "absent_over_time(nope[5s])", "rate(c1[5s])",
     "irate(c1[9s])", "idelta(g1[9s])", "increase(c1[20s])", "delta(g1[20s])", "resets(c1[30s])", "changes(g1[30s])",
     "rate(c1[1500ms])", "rate(c1[2s])", "rate(c1[4s])", "rate(c1[6s])", 'rate({__name__=~"c1|c2"}[5s])',
@@ -164,8 +164,6 @@ CASES = [
 @pytest.mark.parametrize("query", CASES)
 def test_every_part_of_the_language(both: Both, query: str) -> None:
     url, recording = both.url, both.recording
-    if query.endswith("s]") and "(" not in query:
-        pytest.skip("a bare range is no answer to a range query")
     assert differences(computed(recording, query, STEPS), asked(url, query, STEPS)) == ""
 
 
