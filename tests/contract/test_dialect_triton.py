@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
+from latencydoctor.errors import UsageError
+from latencydoctor.model.configuration import PrometheusSource
 from latencydoctor.model.evidence import Selection
+from latencydoctor.sources.prometheus import PrometheusMetrics
+from tests.contract.backfill import Page, running_prometheus
 from tests.contract.recordings import (
     DIALECTS,
     PAGES,
@@ -17,6 +24,7 @@ from tests.contract.recordings import (
     names_on,
     read,
     recorded,
+    samples,
     seconds,
     total,
 )
@@ -194,3 +202,24 @@ def test_no_triton_expression_divides_before_it_sums() -> None:
     for item in expressions("triton", "batch_size_mean") + expressions("triton", "queue_time_ms"):
         assert item.expr.startswith("sum(rate(")
     assert [item.id for item in DIALECTS if item.id == "triton"] == ["triton"]
+
+
+def test_an_engineer_is_told_what_to_do_about_an_ensemble(tmp_path: Path) -> None:
+    """The recorded pages in a real Prometheus, and a whole reading of it."""
+    page = Page()
+    for time_s, instance, text in load(DEFAULTS):
+        for name, labels, value in samples(text):
+            page.observe(time_s, name, value, **labels, instance=instance, job="triton")
+    at_s = load(DEFAULTS)[-1][0]
+    rules = Rules(DIALECTS, SIGNALS)
+    with running_prometheus(tmp_path / "it", page) as url:
+        sources = Sources(PrometheusMetrics(PrometheusSource(url)))
+        with pytest.raises(UsageError) as caught:
+            collect(sources, rules, CollectRequest(Selection(""), at_s, 60.0))
+        assert caught.value.hint.count("--model") == len(MODELS)
+        ensemble = collect(sources, rules, CollectRequest(Selection("pair"), at_s, 60.0))
+        plain = collect(sources, rules, CollectRequest(Selection("plain"), at_s, 60.0))
+    gaps = {gap.signal: gap for gap in ensemble.gaps}
+    assert "--model NAME" in gaps["batch_size_mean"].needs
+    assert "batch_size_mean" in {series.signal for series in plain.series}
+    assert plain.dialects == ("triton",)

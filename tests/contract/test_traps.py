@@ -189,6 +189,18 @@ def test_t6_requests_that_find_the_queue_full_are_counted_nowhere() -> None:
     assert "front end" in reasons["error_rejected_rps"]
 
 
+def mostly_hits(scrape: Scrape) -> Scrape:
+    """The rule: thousands of hits more for each request, which do not wait."""
+    more = 5000 * total(scrape[2], "nv_inference_request_success", model="cached")
+
+    def change(item: Sample) -> list[Sample]:
+        name, labels, value = item
+        counts = name in ("nv_cache_num_hits_per_model", "nv_inference_request_success")
+        return [(name, labels, value + more if counts and labels["model"] == "cached" else value)]
+
+    return derived(scrape, change)
+
+
 def test_t7_an_ensemble_has_no_batch_no_queue_and_counts_failures_twice() -> None:
     scrapes, clients = load(DEFAULTS), DEFAULTS.clients("load-2")["pair"]
     batch = "sum(rate(nv_inference_count{{sel}}[{window}])) / sum(rate(nv_inference_exec_count{{sel}}[{window}]))"
@@ -201,6 +213,18 @@ def test_t7_an_ensemble_has_no_batch_no_queue_and_counts_failures_twice() -> Non
     for model, expected in (("pair", 1.0), ("plain", 0.0), ("broken", 0.0), ("narrow", 0.0), ("stream", 0.0)):
         assert dialect_reads(scrapes, "model_is_ensemble", model) == expected, model
         assert (dialect_reads(scrapes, "batch_size_mean", model) is None) == (model == "pair")
+    # Hits hardly wait either, which does not make a model an ensemble.
+    cached = [mostly_hits(scrape) for scrape in load(EVERYTHING)]
+    wrong = naive(
+        cached,
+        "sum(rate(nv_inference_queue_duration_us{{sel}}[{window}]))"
+        " / sum(rate(nv_inference_request_success{{sel}}[{window}]))",
+        "cached",
+    )
+    assert wrong is not None
+    assert wrong < 5
+    assert dialect_reads(cached, "model_is_ensemble", "cached") == 0.0
+    assert dialect_reads(cached, "batch_size_mean", "cached") is not None
     truth = clients["failed"] / (clients["failed"] + clients["ok"])
     assert growth(scrapes, "nv_inference_request_failure", model="pair") == 2 * clients["failed"]
     assert dialect_reads(scrapes, "error_ratio", "pair") == pytest.approx(truth, rel=1e-6)
