@@ -55,18 +55,19 @@ class Relay:
     url: str = ""
     _kept: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
 
-    def fetch(self, reader: str) -> str:
-        """The page now."""
+    def hand_on(self, reader: str, send: Callable[[bytes], None]) -> None:
+        """Fetch the page and send it; one that the reader did not wait for is not kept, for it never counted."""
         asked_s = time.time()
         with urllib.request.urlopen(self.source, timeout=20) as answer:
-            text = str(answer.read().decode("utf-8"))
-        self._kept.setdefault(reader, []).append((asked_s, text))
-        return text
+            body = bytes(answer.read())
+        with contextlib.suppress(ConnectionError):
+            send(body)
+            self._kept.setdefault(reader, []).append((asked_s, body.decode("utf-8")))
 
     def pages(self, reader: str, times_s: Sequence[float]) -> list[Page]:
-        """The pages that were handed to a reader at these times; a scrape's time is taken just before it arrives."""
+        """The pages that a reader got nearest to these times, which are its own for them."""
         kept = self._kept.get(reader, [])
-        return [read_page(*min(kept, key=lambda one: abs(one[0] - time_s))) for time_s in times_s]
+        return [read_page(time_s, min(kept, key=lambda one: abs(one[0] - time_s))[1]) for time_s in times_s]
 
     def times_s(self, reader: str) -> list[float]:
         """When a reader got its pages."""
@@ -80,7 +81,9 @@ def relaying(source: str) -> Iterator[Relay]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = relay.fetch(self.path.split("/")[1]).encode()
+            relay.hand_on(self.path.split("/")[1], self._send)
+
+        def _send(self, body: bytes) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
@@ -175,9 +178,6 @@ EXPECTED: dict[str, Callable[[Sequence[Page]], float]] = {
     ),
 }
 """Signal -> its value from the pages of one window, in the signal's unit."""
-
-COUNTED_ONCE = ("requests_running", "requests_waiting", "queue_depth", "kv_cache_usage_ratio")
-"""Read off the pages as they are; the others are differences between pages."""
 
 RATES = ("request_rate_rps", "prompt_tokens_rate", "generation_tokens_rate", "preemption_rate_eps")
 """Prometheus stretches a counter's growth to the whole window: these agree to a few per cent, not to the last digit."""

@@ -7,6 +7,7 @@ pages are written as they come. In the log, the paths of the environment and of 
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -86,6 +87,7 @@ def record(environment: Environment, log: Path) -> None:
 
 def main() -> None:
     """Prepare, record, say where."""
+    os.nice(10)  # All that it starts is as patient with whoever else needs the machine.
     environment = prepare()
     with tempfile.TemporaryDirectory(prefix="record-vllm-") as work:
         record(environment, Path(work) / "server.log")

@@ -1,4 +1,7 @@
-"""Load for a vLLM: a number of clients that ask one request after the other, among them impatient and mistaken ones."""
+"""Load for a vLLM: a number of clients that ask one request after the other, among them impatient and mistaken ones.
+
+PYTHONPATH=. python -m scripts.record.vllm_load PORT CLIENTS      until its input ends; says what the clients saw
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import http.client
 import itertools
 import json
 import random
+import sys
 import threading
 import time
 from collections import Counter
@@ -73,3 +77,17 @@ class Load:
         finally:
             with contextlib.suppress(OSError):
                 connection.close()
+
+
+def main() -> None:
+    """Load the server on a port until standard input ends."""
+    port, clients = (int(argument) for argument in sys.argv[1:3])
+    load = Load(port)
+    load.start(clients)
+    sys.stdin.read()
+    load.stop()
+    print(f"{clients} clients saw {dict(sorted(load.outcomes.items()))}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
