@@ -15,7 +15,7 @@ import yaml
 from benchmarks.vllm_pages import EXPECTED, RATES, read_page
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
-from latencydoctor.evidence.promql import evaluate
+from latencydoctor.evidence.promql import Recording, evaluate_at, parse
 from latencydoctor.evidence.queries import Present, choose, render
 from latencydoctor.model.evidence import Selection
 from latencydoctor.model.rule import Dialect
@@ -80,13 +80,15 @@ def readings(pages: Pages, model: str = MODEL) -> dict[str, float]:
     """Every signal of the dialect that has a value: the best expression first, the next where it gives nothing."""
     at_s = max(time_s for time_s, _, _ in pages)
     window_s = at_s - min(time_s for time_s, _, _ in pages) + 1
-    names = {name for _, _, page in pages for name in re.findall(r"(?m)^([a-zA-Z_:][\w:]*)", page)}
-    choices, _ = choose(Present(names, names), [VLLM], SIGNALS)
+    held = Recording()
+    for time_s, instance, page in sorted(pages):
+        held.add_page(time_s, instance, page)
+    choices, _ = choose(Present(held.names, held.names), [VLLM], SIGNALS)
     found: dict[str, float] = {}
     for choice in choices:
         for expression in choice.expressions:
             query = render(expression, Selection(model), window_s, VLLM.model_label)
-            elements = evaluate(pages, query, at_s)
+            elements = evaluate_at(held, parse(query), at_s)
             if elements:
                 assert len(elements) == 1, (choice.signal, "several values for one signal")
                 found[choice.signal] = elements[0].value
