@@ -320,6 +320,21 @@ def test_answers_without_an_end_cost_no_more_than_the_limit(answer: Answer) -> N
     assert all("too large" in gap.detail or "cost limit" in gap.detail for gap in readings.gaps)
 
 
+def test_one_slow_expression_does_not_use_up_the_time_of_the_others() -> None:
+    def answer(asked: Asked) -> None:
+        if "up + 2" in asked.form["query"]:
+            # As Prometheus does it: it gives up after the time it was given, and says so.
+            time.sleep(float(asked.form["timeout"]))
+            asked.reply(b'{"error": "query timed out in expression evaluation"}', "503 Service Unavailable")
+        else:
+            asked.reply(prometheus_json(marked(asked.form["query"], "up"), "matrix"))
+
+    with stranger(answer) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url), 3.0).collect(QUERIES)
+    assert [(gap.signal, gap.reason) for gap in readings.gaps] == [("s2", GapReason.DEADLINE)]
+    assert len(readings.series) == 7
+
+
 def test_a_server_that_is_away_is_asked_once_for_each_group() -> None:
     with stranger(hang_up) as server:
         readings = PrometheusMetrics(PrometheusSource(server.url)).collect(QUERIES)

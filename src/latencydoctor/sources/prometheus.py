@@ -24,6 +24,7 @@ from latencydoctor.sources.discovery import Finder
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.together import Elements, ask_together
 from latencydoctor.sources.transport import (
+    SLOWEST_READ_S,
     Authentication,
     Deadline,
     FailureKind,
@@ -38,8 +39,10 @@ DEADLINE_S = 20.0
 MOST_GROUPS = 4
 """Range queries side by side: a Prometheus works on each with one core, and requests are to be few."""
 
-SHARE_FOR_TOGETHER = 0.5
-"""Of the time left: what several expressions together may take before they are asked for apart."""
+SHARE_OF_TIME = 0.4
+SLOWEST_QUERY_S = 0.8 * SLOWEST_READ_S
+"""What Prometheus may spend on one query: a share of the time left, so that after a slow expression there is time to
+ask for those that it held up, and less than is waited for, so that it is Prometheus that says so."""
 
 BYTES_A_POINT = 64
 BYTES_A_SERIES = 4096
@@ -128,8 +131,8 @@ class PrometheusMetrics:
         return ask_together(lambda query, count: self._range(query, group, count), group.texts)
 
     def _range(self, query: str, group: Group, count: int) -> list[object]:
-        """One range; among several expressions a slow one must leave time to ask for the others."""
-        left_s = self._deadline.left_s * (1.0 if count == 1 else SHARE_FOR_TOGETHER)
+        """One range."""
+        left_s = min(SHARE_OF_TIME * self._deadline.left_s, SLOWEST_QUERY_S)
         times = {
             # The client rounds both ends to whole seconds, which would shift every point: ours come last.
             "start": repr(group.window.start_s),
@@ -210,7 +213,8 @@ def _listed(value: object) -> list[object]:
 
 def _reading(query: RangeQuery, elements: Elements) -> tuple[QueryRecord, RangeAnswer]:
     if isinstance(elements, TransportError):
-        reason = _GAP_REASONS.get(elements.kind, GapReason.BAD_ANSWER)
+        late = elements.status == requests.codes.unavailable and "timed out" in elements.detail
+        reason = GapReason.DEADLINE if late else _GAP_REASONS.get(elements.kind, GapReason.BAD_ANSWER)
         answer = RangeAnswer(None, Gap(query.signal, reason, str(elements)), 0)
     else:
         answer = read_range(query, elements)
