@@ -110,14 +110,19 @@ def increase(pages: Sequence[Page], name: str, **labels: str) -> float:
     return pages[-1].total(name, **labels) - pages[0].total(name, **labels)
 
 
+def ratio(part: float, whole: float) -> float:
+    """No number where there is nothing to divide by: no request ended between the pages."""
+    return part / whole if whole else math.nan
+
+
 def a_second(pages: Sequence[Page], name: str) -> float:
     """How much a counter grew in a second."""
-    return increase(pages, name) / (pages[-1].at_s - pages[0].at_s)
+    return ratio(increase(pages, name), pages[-1].at_s - pages[0].at_s)
 
 
 def mean_ms(pages: Sequence[Page], name: str) -> float:
     """The mean of what a histogram of seconds took in between the pages."""
-    return 1000 * increase(pages, f"{name}_sum") / increase(pages, f"{name}_count")
+    return 1000 * ratio(increase(pages, f"{name}_sum"), increase(pages, f"{name}_count"))
 
 
 def quantile_ms(pages: Sequence[Page], share: float, name: str) -> float:
@@ -130,7 +135,7 @@ def quantile_ms(pages: Sequence[Page], share: float, name: str) -> float:
         if count >= rank:
             if math.isinf(bound_s):
                 return 1000 * below_s
-            return 1000 * (below_s + (bound_s - below_s) * (rank - below) / (count - below))
+            return 1000 * (below_s + (bound_s - below_s) * ratio(rank - below, count - below))
         below_s, below = bound_s, count
     return math.nan
 
@@ -173,8 +178,8 @@ EXPECTED: dict[str, Callable[[Sequence[Page]], float]] = {
     "prompt_tokens_rate": lambda pages: a_second(pages, "vllm:prompt_tokens_total"),
     "generation_tokens_rate": lambda pages: a_second(pages, "vllm:generation_tokens_total"),
     "preemption_rate_eps": lambda pages: a_second(pages, "vllm:num_preemptions_total"),
-    "prefix_cache_hit_ratio": lambda pages: (
-        increase(pages, "vllm:prefix_cache_hits_total") / increase(pages, "vllm:prefix_cache_queries_total")
+    "prefix_cache_hit_ratio": lambda pages: ratio(
+        increase(pages, "vllm:prefix_cache_hits_total"), increase(pages, "vllm:prefix_cache_queries_total")
     ),
 }
 """Signal -> its value from the pages of one window, in the signal's unit."""
