@@ -45,7 +45,10 @@ def test_an_unanswered_gate_lowers_confidence_and_is_named_first_among_what_is_m
     assert result.cause is not None
     # Queue time alone answers the gate's question with no, so a missing network time changes nothing here.
     assert result.cause.confidence is Confidence.HIGH
-    result = found(gaps=(gap("response_time_ms"), gap("kv_cache_usage_ratio"), gap("logs"), gap("settings_error")), drop=("settings_error",))
+    result = found(
+        gaps=(gap("response_time_ms"), gap("kv_cache_usage_ratio"), gap("logs"), gap("settings_error")),
+        drop=("settings_error",),
+    )
     assert result.cause is not None
     assert result.cause.confidence is Confidence.MEDIUM
     assert [one.signal for one in result.missing] == ["settings_error", "response_time_ms", "logs"]
