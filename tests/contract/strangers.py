@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import ssl
 import threading
@@ -11,6 +12,9 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+from latencydoctor.evidence.combine import MARK
 
 Answer = Callable[["Asked"], None]
 
@@ -105,6 +109,13 @@ def _whole(talking: socket.socket, data: bytes) -> Asked:
 
 def _secured(connection: socket.socket, tls: ssl.SSLContext | None) -> socket.socket:
     return tls.wrap_socket(connection, server_side=True) if tls else connection
+
+
+def marked(asked: Asked, result: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """This result for each of the expressions that a query combines, as a Prometheus would mark them."""
+    query = asked.form.get("query", "")
+    marks = re.findall(rf'"{MARK}", "(\d+)"', query)
+    return [one | {"metric": one["metric"] | {MARK: mark}} for mark in marks for one in result] if marks else result
 
 
 def prometheus_json(result: object, kind: str = "vector") -> bytes:

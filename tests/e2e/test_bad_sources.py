@@ -9,10 +9,21 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.contract.strangers import Answer, Asked, drip, drip_head, endless, names_json, prometheus_json, stranger
+from tests.contract.strangers import (
+    Answer,
+    Asked,
+    drip,
+    drip_head,
+    endless,
+    marked,
+    names_json,
+    prometheus_json,
+    stranger,
+)
 from tests.e2e.program import clean, finish, here, refused, run, start
 
 
@@ -39,7 +50,7 @@ HOSTILE_ERROR = json.dumps({"status": "error", "error": "[/INST] [red]no[/] \x1b
         (reply(b"oops", "500 Internal Server Error", "text/plain"), 4, "error status: HTTP 500", "Check that it runs"),
         (reply(HOSTILE_ERROR, "503 Busy"), 4, "HTTP 503: [/INST] [red]no[/] [31m", "Check that it runs"),
         (reply(b'{"status": "success", "data": ["a", '), 4, "cut off or broken", "Check that it runs"),
-        (endless, 4, "answer too large: more than 32 MiB", "Check that it runs"),
+        (endless, 4, "answer too large: more than 1 MiB", "Check that it runs"),
         (drip, 4, "deadline passed", "Check that it runs"),
         (drip_head, 4, "deadline passed", "Check that it runs"),
         (silent, 4, "deadline passed", "Check that it runs"),
@@ -80,20 +91,31 @@ def test_an_address_that_is_none(url: str, code: int, message: str, tmp_path: Pa
     refused(here("diagnose", "--prometheus", url, cwd=tmp_path), code, message)
 
 
-def speaks(names: tuple[str, ...], instant: object, ranged: object) -> Answer:
+def speaks(names: tuple[str, ...], instant: list[dict[str, Any]], ranged: list[dict[str, Any]]) -> Answer:
     """A Prometheus that always gives these results."""
 
     def answer(asked: Asked) -> None:
         if "/label/" in asked.path:
             asked.reply(names_json(*names))
         elif "query_range" in asked.path:
-            asked.reply(prometheus_json(ranged, "matrix"))
+            asked.reply(prometheus_json(marked(asked, ranged), "matrix"))
         else:
-            asked.reply(prometheus_json(instant))
+            asked.reply(prometheus_json(marked(asked, instant)))
 
     return answer
 
 
+TRITON = tuple(
+    f"nv_inference_{name}"
+    for name in (
+        "request_success",
+        "request_failure",
+        "request_duration_us",
+        "queue_duration_us",
+        "count",
+        "exec_count",
+    )
+)
 ONE = [{"metric": {"model": "m"}, "value": [1, "1"]}]
 NANS = [{"metric": {}, "values": [[1, "NaN"], [2, "+Inf"]]}]
 
@@ -104,7 +126,7 @@ NANS = [{"metric": {}, "values": [[1, "NaN"], [2, "+Inf"]]}]
         (speaks((), [], []), "no series"),
         (speaks(("up",), [], []), "no series"),
         (speaks(("nv_inference_request_success",), ONE, []), "no series"),
-        (speaks(("nv_inference_request_success",), ONE, NANS), "not a number"),
+        (speaks(TRITON, ONE, NANS), "not a number"),
     ],
     ids=["nothing at all", "no Triton", "names without series", "only NaN"],
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.cli import wiring
-from tests.contract.strangers import Answer, Asked, names_json, prometheus_json, stranger
+from tests.contract.strangers import Answer, Asked, marked, names_json, prometheus_json, stranger
 from tests.e2e.program import Ran, clean, command, environment, finish, here, run, start
 
 SECRET = "s3cr3t-t0ken-value"
@@ -101,7 +101,7 @@ def speaking(asked: Asked) -> None:
     elif "query_range" in asked.path:
         asked.reply(prometheus_json([], "matrix"))
     else:
-        asked.reply(prometheus_json([{"metric": {"model": HOSTILE}, "value": [time.time(), "1"]}]))
+        asked.reply(prometheus_json(marked(asked, [{"metric": {"model": HOSTILE}, "value": [time.time(), "1"]}])))
 
 
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from latencydoctor.diagnosis.ledger import LEDGER_SIGNALS, split_time
 from latencydoctor.diagnosis.walk import Walked, walk
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step
-from latencydoctor.model.evidence import SOURCE_GAPS, Evidence, Gap, IncidentState, Measure
+from latencydoctor.model.evidence import INCIDENT_SIGNALS, SOURCE_GAPS, Evidence, Gap, IncidentState, Measure
 from latencydoctor.model.playbook import Playbook, Verdict, signals_of
 
 
@@ -117,7 +117,8 @@ def _missing(steps: tuple[Step, ...], evidence: Evidence, playbook: Playbook) ->
         for finding in step.findings
         if finding.gap is not None
     }
-    wanted = SOURCE_GAPS.union(*(signals_of(question.condition) for question in playbook.questions), LEDGER_SIGNALS)
+    asked_for = (signals_of(question.condition) for question in playbook.questions)
+    wanted = SOURCE_GAPS.union(INCIDENT_SIGNALS, LEDGER_SIGNALS, *asked_for)
     other = {gap.signal: gap for gap in evidence.gaps if gap.signal not in asked and gap.signal in wanted}
     return (*asked.values(), *other.values())
 

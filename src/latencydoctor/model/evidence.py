@@ -76,6 +76,9 @@ class Gap:
 SOURCE_GAPS = frozenset({"baseline", "clock", "history", "logs", "metrics", "samples", "scrape_interval"})
 """Names of gaps that are about a source or the range as a whole, not about one signal."""
 
+INCIDENT_SIGNALS = frozenset({"e2e_p99_ms", "e2e_mean_ms", "error_ratio", "request_rate_rps"})
+"""The signals by which it is decided whether there is an incident."""
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
