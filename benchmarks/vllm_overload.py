@@ -15,6 +15,7 @@ import contextlib
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -216,6 +217,8 @@ def measure(folder: Path) -> tuple[list[Answer], list[Compared]]:
 
 def main() -> None:
     """Measure, show, and end with 1 when a figure differs or the incident was not found."""
+    # vLLM's processes would outlive this one: told to end, it ends them first.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="ld-vllm-") as folder:
         answers, found = measure(Path(folder))
     show(found)

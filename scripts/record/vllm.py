@@ -7,7 +7,7 @@ pages are written as they come. In the log, the paths of the environment and of 
 
 from __future__ import annotations
 
-import os
+import signal
 import sys
 import tempfile
 import time
@@ -87,7 +87,8 @@ def record(environment: Environment, log: Path) -> None:
 
 def main() -> None:
     """Prepare, record, say where."""
-    os.nice(10)  # All that it starts is as patient with whoever else needs the machine.
+    # vLLM's processes would outlive this one: told to end, it ends them first.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     environment = prepare()
     with tempfile.TemporaryDirectory(prefix="record-vllm-") as work:
         record(environment, Path(work) / "server.log")

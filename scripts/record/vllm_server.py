@@ -63,7 +63,8 @@ class Server:
 def running(environment: Environment, log: Path, flags: Sequence[str] = FLAGS) -> Iterator[Server]:
     """A vLLM that is ready; it and all its processes have ended when the block ends."""
     port = free_port()
-    command = [str(environment.program), "serve", MODEL, "--host", "127.0.0.1", "--port", str(port)]
+    # Its engine and worker never stop asking for work: at the same priority they would starve whoever measures them.
+    command = ["nice", "-n", "10", str(environment.program), "serve", MODEL, "--host", "127.0.0.1", "--port", str(port)]
     with log.open("wb") as stream:
         process = subprocess.Popen(
             [*command, *flags],
