@@ -55,7 +55,7 @@ def test_closed_streams(tmp_path: Path) -> None:
     assert subprocess.run(wrong, cwd=tmp_path, env=environment({}), timeout=60).returncode == 1
 
 
-def boom(*_: object, **__: object) -> None:
+def boom(request: wiring.DiagnoseRequest, *_: object, **__: object) -> wiring.Diagnosed:
     raise RuntimeError(f"cannot [/INST] {request.prometheus} password={SECRET}")
 
 
