@@ -161,12 +161,12 @@ def through_pages(relay: Relay, folder: Path) -> tuple[Answer, list[Compared]]:
 def show(found: Sequence[Compared]) -> None:
     """One line a source and signal: the last window's figures and the worst difference of all windows."""
     print(f"{'source':<11}{'signal':<30}{'read':>14}{'page':>14}{'windows':>9}{'worst':>10}")
-    for source, signal in sorted({(one.source, one.signal) for one in found}):
-        rows = [one for one in found if (one.source, one.signal) == (source, signal)]
+    for source, name in sorted({(one.source, one.signal) for one in found}):
+        rows = [one for one in found if (one.source, one.signal) == (source, name)]
         worst = max(one.difference_ratio for one in rows)
         mark = "" if all(one.same for one in rows) else "  DIFFERS"
         last = rows[-1]
-        print(f"{source:<11}{signal:<30}{last.read:>14.6g}{last.page:>14.6g}{len(rows):>9}{worst:>10.1e}{mark}")
+        print(f"{source:<11}{name:<30}{last.read:>14.6g}{last.page:>14.6g}{len(rows):>9}{worst:>10.1e}{mark}")
 
 
 def last_line(answers: Sequence[Answer], found: Sequence[Compared]) -> dict[str, object]:

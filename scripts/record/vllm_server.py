@@ -73,8 +73,9 @@ def running(environment: Environment, log: Path, flags: Sequence[str] = FLAGS) -
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
-            # A session of its own: the engine and its workers are processes of their own, and all are to end.
-            start_new_session=True,
+            # A group, for the engine and its workers are processes of their own and all are to end. Not a session: Linux
+            # shares the processor out among sessions first, so niceness counts inside one only.
+            process_group=0,
         )
     server = Server(port, process)
     try:
@@ -124,7 +125,7 @@ def _wait_until_ready(server: Server, log: Path) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the server, wait for every process of its session, and kill what is left."""
+    """Ask the server, wait for it, and kill what is left of its group."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(END_S)
