@@ -73,7 +73,7 @@ def running(environment: Environment, log: Path, flags: Sequence[str] = FLAGS) -
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
-            # A group, for the engine and its workers are processes of their own and all are to end. Not a session: Linux
+            # A group: the engine and its workers are processes of their own, and all are to end. Not a session: Linux
             # shares the processor out among sessions first, so niceness counts inside one only.
             process_group=0,
         )
