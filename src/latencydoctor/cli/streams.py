@@ -63,7 +63,7 @@ def prepare() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             # Open to the end of the program, so there is no block to close it after.
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - stays open till exit
         stream = getattr(sys, name)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

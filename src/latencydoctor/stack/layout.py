@@ -145,7 +145,7 @@ def locate(state: Path | None) -> Layout:
     """The layout of `state`, or of the default state folder of this user."""
     if state is None:
         # Only here: a command that never touches the stack need not load it.
-        from platformdirs import user_state_path  # noqa: PLC0415
+        from platformdirs import user_state_path  # noqa: PLC0415 - only where the stack is used
 
         state = user_state_path("latencydoctor", appauthor=False) / "stack" / "default"
     return Layout(state.expanduser().absolute())
