@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from latencydoctor.evidence.derived import derive
 from latencydoctor.model.evidence import (
     Evidence,
     Gap,
@@ -82,3 +86,14 @@ def values(numbers: dict[str, float], baseline: dict[str, float] | None = None) 
     """Measures from a mapping of signals to values."""
     before = baseline or {}
     return tuple(measure(signal, value, before.get(signal)) for signal, value in numbers.items())
+
+
+def history(signals: Mapping[str, float | Sequence[float]]) -> tuple[Measure, ...]:
+    """Measures from `signal: [value, baseline]`, or `signal: value` for a setting, with what is derived from them."""
+    held = [
+        measure(signal, numbers[0], numbers[1])
+        if isinstance(numbers, Sequence)
+        else replace(measure(signal, numbers), constant=True)
+        for signal, numbers in signals.items()
+    ]
+    return (*held, *derive(held))

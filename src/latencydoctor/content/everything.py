@@ -1,4 +1,4 @@
-"""Log rules, dialects and playbooks together: all problems of all files at once, and that they fit each other."""
+"""Log rules, dialects, cause rules and playbooks together: all problems of all files at once, and that they fit each other."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from latencydoctor.content.causes import load_causes
 from latencydoctor.content.locate import ContentRoot
 from latencydoctor.content.playbooks import load_all
 from latencydoctor.content.rules import load_log_rules
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import ContentError, ContentErrors, Location
+from latencydoctor.model.cause import CauseRule
 from latencydoctor.model.playbook import Condition, Leaf, LogLeaf, Not, Playbook
 from latencydoctor.model.rule import Dialect, LogRule, SignalName
 
@@ -24,6 +26,7 @@ class Content:
     log_rules: tuple[LogRule, ...]
     signals: tuple[SignalName, ...]
     dialects: tuple[Dialect, ...]
+    causes: tuple[CauseRule, ...]
     playbooks: tuple[Playbook, ...]
 
 
@@ -35,8 +38,9 @@ def read_everything(root: ContentRoot, *, compiled: bool = False) -> Content:
     errors: list[ContentError] = []
     log_rules = _gather(lambda: load_log_rules(root, compiled=compiled), errors) or ()
     signals, dialects = _gather(lambda: read_signals(root), errors) or ((), ())
+    causes = _gather(lambda: load_causes(root), errors) or ()
     playbooks = _gather(lambda: load_all(root.path), errors) or ()
-    content = Content(log_rules, signals, dialects, playbooks)
+    content = Content(log_rules, signals, dialects, causes, playbooks)
     # References into a folder that could not be read would all look broken.
     if not errors:
         errors += _broken_references(content, root)
@@ -57,14 +61,29 @@ def _gather(read: Callable[[], _Kind], errors: list[ContentError]) -> _Kind | No
 
 
 def _broken_references(content: Content, root: ContentRoot) -> Iterator[ContentError]:
-    rules = {rule.id for rule in content.log_rules}
-    signals = {signal.id for signal in content.signals}
+    causes = {cause.id for cause in content.causes}
     for playbook in content.playbooks:
         where = Location(root.shown(root.playbooks / f"{playbook.id}.yaml"))
         for question in playbook.questions:
-            for kind, name in _named(question.condition):
-                if name not in (rules if kind == "log rule" else signals):
-                    yield ContentError(f"node {question.id!r} asks for {name!r}, which is no {kind}", location=where)
+            yield from _unknown_names(f"node {question.id!r}", question.condition, content, where)
+        for verdict in playbook.verdicts:
+            if verdict.cause is not None and verdict.cause not in causes:
+                hint = f"Write rules/causes/{verdict.cause}.yaml, or name one that `latencydoctor rules list` shows."
+                yield ContentError(f"node {verdict.id!r} names the cause {verdict.cause!r}, which has no rule", hint, where)
+    for cause in content.causes:
+        where = Location(root.shown(root.rules / "causes" / f"{cause.id}.yaml"))
+        for condition in filter(None, (cause.confirm, cause.refute)):
+            yield from _unknown_names("the rule", condition, content, where)
+        unknown = set(cause.symptoms) - {signal.id for signal in content.signals}
+        for name in sorted(unknown):
+            yield ContentError(f"the symptom {name!r} is no signal", location=where)
+
+
+def _unknown_names(asker: str, condition: Condition, content: Content, where: Location) -> Iterator[ContentError]:
+    known = {"log rule": {rule.id for rule in content.log_rules}, "signal": {signal.id for signal in content.signals}}
+    for kind, name in _named(condition):
+        if name not in known[kind]:
+            yield ContentError(f"{asker} asks for {name!r}, which is no {kind}", location=where)
 
 
 def _named(condition: Condition) -> Iterator[tuple[str, str]]:

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from latencydoctor.content.conditions import NEVER, read_condition
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
-from latencydoctor.model.playbook import (
-    All,
-    AnyOf,
-    Basis,
-    Comparison,
-    Condition,
-    Leaf,
-    LogLeaf,
-    Not,
-    Playbook,
-    Question,
-    Verdict,
-)
-
-_COMPARISONS = tuple(one.value for one in Comparison)
-_NEVER = All(())
+from latencydoctor.model.playbook import Playbook, Question, Verdict
 
 
 def load(path: Path) -> Playbook:
@@ -76,7 +62,7 @@ def _question(node_id: str, node: Mapping, thresholds: frozenset[str]) -> Questi
     return Question(
         id=node_id,
         text=node.text("question"),
-        condition=_condition(when, thresholds) if when else _NEVER,
+        condition=read_condition(when, thresholds) if when else NEVER,
         yes=node.text("yes"),
         no=node.text("no"),
         unknown=node.text("unknown"),
@@ -85,58 +71,10 @@ def _question(node_id: str, node: Mapping, thresholds: frozenset[str]) -> Questi
 
 
 def _verdict(node_id: str, node: Mapping) -> Verdict:
-    return Verdict(
-        id=node_id,
-        cause=node.text("cause", "") or None,
-        title=node.text("title"),
-        meaning=node.text("meaning"),
-        advice=node.text("advice"),
-        not_this=node.text("not_this", ""),
-        fix=node.text("fix", ""),
-        symptoms=node.texts("symptoms", ()),
-    )
-
-
-def _condition(node: Mapping, thresholds: frozenset[str]) -> Condition:
-    if "all" in node:
-        result: Condition = All(tuple(_condition(part, thresholds) for part in node.mappings("all")))
-    elif "any" in node:
-        result = AnyOf(tuple(_condition(part, thresholds) for part in node.mappings("any")))
-    elif "not" in node:
-        inner = node.mapping("not")
-        result = Not(_condition(inner, thresholds)) if inner else _NEVER
-    elif "log" in node:
-        result = LogLeaf(node.text("log"), node.whole("at_least", 1))
-    else:
-        result = _leaf(node, thresholds)
-    if isinstance(result, All | AnyOf) and not result.parts:
-        node.problem("an empty list of conditions answers nothing")
-    node.close()
-    return result
-
-
-def _leaf(node: Mapping, thresholds: frozenset[str]) -> Condition:
-    signal = node.text("signal")
-    basis = Basis(node.choice("of", tuple(one.value for one in Basis), Basis.VALUE.value))
-    given = [name for name in _COMPARISONS if name in node]
-    if len(given) != 1:
-        node.problem(f"a comparison needs exactly one of: {', '.join(_COMPARISONS)}")
-        return _NEVER
-    comparison = Comparison(given[0])
-    than = node.text("than", "")
-    if than:
-        # `at_least: ratio` with `than: signal` multiplies the other signal by a named threshold.
-        times = _threshold(node, given[0], thresholds)
-        return Leaf(signal, comparison, basis, None, than, times)
-    return Leaf(signal, comparison, basis, _threshold(node, given[0], thresholds), None)
-
-
-def _threshold(node: Mapping, key: str, thresholds: frozenset[str]) -> str:
-    name = node.text(key)
-    if name and name not in thresholds:
-        hint = "Add it to `thresholds:` at the top of the file; numbers have no place inside a condition."
-        node.problem(f"no threshold is called {name!r}", key, hint)
-    return name
+    """A cause, whose words are in its rule, or the words that say why none is named."""
+    if "cause" in node:
+        return Verdict(node_id, node.text("cause"))
+    return Verdict(node_id, None, node.text("title"), node.text("meaning"), node.text("advice"))
 
 
 def _check_branches(playbook: Playbook, top: Mapping) -> None:

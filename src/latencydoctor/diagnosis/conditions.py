@@ -1,7 +1,8 @@
 """Three-valued conditions over evidence.
 
 A comparison on an absent value is unknown, never no. `all`, `any` and `not` follow Kleene's strong logic of three
-values: one no settles an `all`, one yes settles an `any`, whatever else is unknown.
+values: one no settles an `all`, one yes settles an `any`, whatever else is unknown. `first` takes the first part that
+has an answer, and only its comparisons.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from latencydoctor.model.diagnosis import Answer, Finding
 from latencydoctor.model.evidence import Evidence, Gap, GapReason, Measure, Proof
-from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, Leaf, LogLeaf, Not
+from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not
 
 _OPERATORS: dict[Comparison, Callable[[float, float], bool]] = {
     Comparison.ABOVE: lambda value, bound: value > bound,
@@ -45,6 +46,10 @@ def judge(condition: Condition, evidence: Evidence, thresholds: dict[str, float]
         case All(parts=parts):
             judged = tuple(judge(part, evidence, thresholds) for part in parts)
             return Judged(_every(tuple(one.answer for one in judged)), _merge(judged))
+        case FirstKnown(parts=parts):
+            judged = tuple(judge(part, evidence, thresholds) for part in parts)
+            known = (one for one in judged if one.answer is not Answer.UNKNOWN)
+            return next(known, Judged(Answer.UNKNOWN, _merge(judged)))
         case AnyOf(parts=parts):
             judged = tuple(judge(part, evidence, thresholds) for part in parts)
             opposite = _every(tuple(_OPPOSITE[one.answer] for one in judged))
@@ -76,6 +81,8 @@ def _compare(leaf: Leaf, evidence: Evidence, thresholds: dict[str, float]) -> Fi
     shown_value, shown_bound = value, bound
     if leaf.basis is Basis.RATIO_TO_BASELINE and seen.baseline is not None:
         shown_value, shown_bound = seen.value, bound * seen.baseline
+    if leaf.basis is Basis.RISE and seen.baseline is not None:
+        shown_value, shown_bound = seen.value, bound + seen.baseline
     answer = Answer.YES if _OPERATORS[leaf.comparison](value, bound) else Answer.NO
     return Finding(
         signal=leaf.signal,
@@ -88,6 +95,7 @@ def _compare(leaf: Leaf, evidence: Evidence, thresholds: dict[str, float]) -> Fi
         window=seen.window,
         proof=seen.proof,
         simulated=seen.simulated,
+        family=seen.family,
     )
 
 
@@ -106,6 +114,8 @@ def _basis(basis: Basis, measure: Measure) -> float | None:
             return measure.value
         case Basis.BASELINE:
             return measure.baseline
+        case Basis.RISE:
+            return measure.value - measure.baseline if measure.baseline is not None else None
         case Basis.RATIO_TO_BASELINE:
             # A baseline of zero makes no ratio: "three times nothing" proves nothing.
             return measure.value / measure.baseline if measure.baseline else None
@@ -124,6 +134,7 @@ def _unknown(leaf: Leaf, evidence: Evidence, gap: Gap, seen: Measure | None = No
         proof=seen.proof if seen else None,
         gap=gap,
         simulated=seen.simulated if seen else False,
+        family=seen.family if seen else "",
     )
 
 
@@ -144,4 +155,5 @@ def _count_log(leaf: LogLeaf, evidence: Evidence) -> Finding:
         window=evidence.window,
         proof=Proof("logs", events[0].place) if events else None,
         gap=gap if answer is Answer.UNKNOWN else None,
+        family="logs",
     )

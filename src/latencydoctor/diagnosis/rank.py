@@ -1,29 +1,94 @@
-"""From a walked tree to one diagnosis: the cause, how far it may be trusted, what was ruled out, what is missing."""
+"""From the evidence to one diagnosis: the cause, how far it may be trusted, what was ruled out, what is missing.
+
+The cause rules decide; the playbook's tree is walked beside them. Where they name different causes the rules' answer
+stands, because they look at more, and the disagreement is shown and lowers the confidence.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from latencydoctor.diagnosis.confidence import confidence_in
+from latencydoctor.diagnosis.examine import Examined, Standing, by_id, examine
 from latencydoctor.diagnosis.ledger import LEDGER_SIGNALS, split_time
+from latencydoctor.diagnosis.suspects import (
+    Ranked,
+    as_not_evaluable,
+    as_ruled_out,
+    as_suspect,
+    deciding_gap,
+    explained_by,
+    families,
+    rank,
+)
 from latencydoctor.diagnosis.walk import Walked, walk
-from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step
+from latencydoctor.model.cause import CauseKind, CauseRule
+from latencydoctor.model.diagnosis import Answer, Cause, Diagnosis, Finding, Step, TreeAnswer
 from latencydoctor.model.evidence import INCIDENT_SIGNALS, SOURCE_GAPS, Evidence, Gap, IncidentState, Measure
 from latencydoctor.model.playbook import Playbook, Verdict, signals_of
 
+NO_CAUSE_HOLDS = "no known cause fits what can be seen"
 
-def diagnose(evidence: Evidence, playbook: Playbook, overrides: tuple[tuple[str, float], ...] = ()) -> Diagnosis:
-    """Walk the playbook when there is an incident; a healthy or unknown state has no cause to look for."""
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What a diagnosis goes by: the tree, the cause rules, and a deployment's own thresholds."""
+
+    playbook: Playbook
+    causes: Sequence[CauseRule] = ()
+    overrides: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reasoned:
+    """Everything that was concluded on the way to a diagnosis."""
+
+    walked: Walked
+    examined: tuple[Examined, ...] = ()
+    ranked: Ranked = Ranked((), {}, ())
+    top: Examined | None = None
+    tree: TreeAnswer | None = None
+
+
+def diagnose(evidence: Evidence, knowledge: Knowledge) -> Diagnosis:
+    """Look for a cause when there is an incident; a healthy or unknown state has none to look for."""
     if evidence.incident.state is not IncidentState.INCIDENT:
-        return _build(evidence, playbook, None, Walked((), _nothing()))
-    walked = walk(playbook, evidence, overrides)
-    cause = _cause(walked, evidence) if walked.verdict.cause else None
-    return _build(evidence, playbook, cause, walked)
+        return _build(evidence, knowledge, _Reasoned(Walked((), Verdict("", None))))
+    walked = walk(knowledge.playbook, evidence, knowledge.overrides)
+    examined = examine(knowledge.causes, evidence, knowledge.overrides)
+    ranked = rank(examined)
+    top = ranked.roots[0] if ranked.roots else _only_the_tree(walked, examined)
+    tree = _tree(walked, top, examined)
+    return _build(evidence, knowledge, _Reasoned(walked, examined, ranked, top, tree))
 
 
-def _nothing() -> Verdict:
-    return Verdict("", None, "", "", "", "", "", ())
+def _only_the_tree(walked: Walked, examined: Sequence[Examined]) -> Examined | None:
+    """The tree's cause where no rule holds, unless its own rule refutes it."""
+    found = by_id(examined).get(walked.verdict.cause or "")
+    return found if found is not None and found.standing is Standing.NOT_EVALUABLE else None
 
 
-def _build(evidence: Evidence, playbook: Playbook, cause: Cause | None, walked: Walked) -> Diagnosis:
-    ruled_out = tuple(step for step in walked.steps if step.answer is Answer.NO)
+def _tree(walked: Walked, top: Examined | None, examined: Sequence[Examined]) -> TreeAnswer:
+    says = walked.verdict.cause
+    if says is None:
+        return TreeAnswer(None, Answer.UNKNOWN, "the tree names no cause")
+    if top is None:
+        return TreeAnswer(says, Answer.NO, f"the tree names {says}, which its rule does not confirm")
+    if says == top.rule.id:
+        return TreeAnswer(says, Answer.YES, "the tree names the same cause")
+    if says in explained_by(top.rule.id, examined):
+        return TreeAnswer(says, Answer.YES, f"the tree names {says}, which this cause explains")
+    if top.rule.id in explained_by(says, examined):
+        return TreeAnswer(says, Answer.YES, f"the tree names {says}, of which this is a special case or an effect")
+    return TreeAnswer(says, Answer.NO, f"the tree names {says} instead")
+
+
+def _build(evidence: Evidence, knowledge: Knowledge, reasoned: _Reasoned) -> Diagnosis:
+    cause = _cause(reasoned, evidence) if reasoned.top else None
+    steps = reasoned.walked.steps
+    causes = [one for one in reasoned.examined if one.rule.kind is CauseKind.CAUSE]
+    others = [one for one in reasoned.ranked.roots if one is not reasoned.top]
     return Diagnosis(
         selection=evidence.selection,
         now_s=evidence.now_s,
@@ -31,56 +96,57 @@ def _build(evidence: Evidence, playbook: Playbook, cause: Cause | None, walked: 
         baseline_window=evidence.baseline_window,
         incident=evidence.incident,
         cause=cause,
-        path=walked.steps,
-        ruled_out=ruled_out,
-        missing=_missing(walked.steps, evidence, playbook),
+        path=steps,
+        ruled_out=tuple(step for step in steps if step.answer is Answer.NO),
+        missing=_missing(steps, evidence, knowledge.playbook),
         ledger=split_time(evidence),
         log_events=evidence.log_events,
         queries=evidence.queries,
         dialects=evidence.dialects,
-        playbook=playbook.id,
+        playbook=knowledge.playbook.id,
         next_command=_next_command(evidence, cause),
         simulated=evidence.simulated,
-        inconclusive="" if cause else (walked.verdict.advice or walked.verdict.title),
+        inconclusive="" if cause else _inconclusive(reasoned),
+        contributing=tuple(as_suspect(one) for one in (*others, *reasoned.ranked.lesser)),
+        causes_ruled_out=tuple(as_ruled_out(one) for one in causes if one.standing is Standing.RULED_OUT),
+        not_evaluable=tuple(
+            as_not_evaluable(one)
+            for one in causes
+            if one.standing is Standing.NOT_EVALUABLE and one is not reasoned.top
+        ),
+        doubts=tuple(
+            as_suspect(one) for one in reasoned.examined if one.holds and one.rule.kind is CauseKind.DATA_QUALITY
+        ),
+        tree=reasoned.tree,
+        deciding=deciding_gap(reasoned.top, reasoned.examined) if reasoned.examined else None,
     )
 
 
-def _cause(walked: Walked, evidence: Evidence) -> Cause:
-    verdict = walked.verdict
-    deciding = next((step for step in reversed(walked.steps) if step.answer is Answer.YES), None)
+def _inconclusive(reasoned: _Reasoned) -> str:
+    verdict = reasoned.walked.verdict
+    return verdict.advice or verdict.title or (NO_CAUSE_HOLDS if verdict.id else "")
+
+
+def _cause(reasoned: _Reasoned, evidence: Evidence) -> Cause:
+    top, tree = reasoned.top, reasoned.tree
+    assert top is not None
+    assert tree is not None
+    rule = top.rule
     return Cause(
-        id=verdict.cause or "",
-        title=verdict.title,
-        meaning=verdict.meaning,
-        advice=verdict.advice,
-        not_this=verdict.not_this,
-        fix=verdict.fix,
-        confidence=_confidence(deciding, walked.steps),
-        evidence=_witnesses(deciding),
-        symptoms=tuple(_symptom(name, evidence) for name in verdict.symptoms if _moved(name, evidence)),
+        id=rule.id,
+        title=rule.title,
+        meaning=rule.meaning,
+        advice=rule.advice,
+        not_this=rule.not_this,
+        fix=rule.fix,
+        confidence=confidence_in(top, reasoned.ranked, reasoned.examined, tree, evidence),
+        evidence=top.agreeing,
+        symptoms=tuple(_symptom(name, evidence) for name in rule.symptoms if _moved(name, evidence)),
+        scaling=rule.scaling.value,
+        witnesses=families(top),
+        against=top.against,
+        folded=tuple(as_suspect(one) for one in reasoned.ranked.folded.get(rule.id, ())),
     )
-
-
-def _witnesses(deciding: Step | None) -> tuple[Finding, ...]:
-    """The comparisons that say yes, one a signal; those that say no belong to the path, not to the proof.
-
-    A signal that is compared more than once is shown by its last comparison: guards stand first in a playbook.
-    """
-    agreeing = (finding for finding in (deciding.findings if deciding else ()) if finding.answer is Answer.YES)
-    return tuple({finding.signal: finding for finding in agreeing}.values())
-
-
-def _confidence(deciding: Step | None, steps: tuple[Step, ...]) -> Confidence:
-    """High: at least two different signals agree and no earlier question went unanswered.
-
-    Medium: one of the two holds. Low: neither, or the cause is the tree's last resort rather than a question's yes.
-    """
-    if deciding is None:
-        return Confidence.LOW
-    agreeing = {finding.signal for finding in deciding.findings if finding.answer is Answer.YES}
-    earlier_known = all(step.answer is not Answer.UNKNOWN for step in steps)
-    score = (len(agreeing) >= 2) + earlier_known
-    return (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)[score]
 
 
 def _moved(signal: str, evidence: Evidence) -> bool:
@@ -102,6 +168,7 @@ def _symptom(signal: str, evidence: Evidence) -> Finding:
         window=seen.window,
         proof=seen.proof,
         simulated=seen.simulated,
+        family=seen.family,
     )
 
 

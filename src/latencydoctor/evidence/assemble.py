@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from latencydoctor.evidence.derived import derive
 from latencydoctor.evidence.incident import Judgement, judge
 from latencydoctor.evidence.measures import compare, measure_fact, measure_series
 from latencydoctor.evidence.onset import first_movers
@@ -32,6 +33,7 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
     window = grid.window(judgement.first, judgement.last)
     known = {measure.signal for measure in measures}
     measures += [measure_fact(fact, window) for fact in collected.facts if fact.signal not in known]
+    measures += derive(measures)
     in_incident = judgement.incident.state is IncidentState.INCIDENT
     movers = (
         first_movers(points, grid, judgement.first, judgement.baseline) if in_incident and judgement.baseline else ()

@@ -42,7 +42,14 @@ def compare(measure: Measure, name: SignalName, usual: Sequence[float], window: 
 
 def measure_fact(fact: Fact, window: Window) -> Measure:
     """A fact as a measure: it has no history here, so there is no baseline and nothing follows from change."""
-    return Measure(fact.signal, fact.unit, fact.value, None, fact.value, window, None, fact.proof, fact.simulated)
+    return Measure(
+        fact.signal, fact.unit, fact.value, None, fact.value, window, None, fact.proof, fact.simulated, constant=_is_setting(fact)
+    )
+
+
+def _is_setting(fact: Fact) -> bool:
+    """Whether it stays as it is: a limit or a switch does, a clock or a load does not."""
+    return fact.signal.startswith(("config_", "model_is_"))
 
 
 def _summary(values: list[float], summary: Summary) -> float | None:

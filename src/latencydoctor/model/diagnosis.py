@@ -28,7 +28,8 @@ class Confidence(StrEnum):
 class Finding:
     """One comparison with everything needed to check it by hand.
 
-    `value` and `threshold` share `unit`; `value` is None when the signal is a gap, and then `gap` says why.
+    `value` and `threshold` share `unit`; `value` is None when the signal is a gap, and then `gap` says why. Findings of
+    one `family` are one witness: they come from the same observer.
     """
 
     signal: str
@@ -42,6 +43,7 @@ class Finding:
     proof: Proof | None
     gap: Gap | None = None
     simulated: bool = False
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,34 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """A cause that is not the one named, with the comparisons that say how it stands.
+
+    Folded under the cause, contributing to it, ruled out, or a doubt about the data; `standing` says which.
+    """
+
+    id: str
+    title: str
+    standing: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluable:
+    """A cause that could not be looked at, and the signals that it needs."""
+
+    id: str
+    title: str
+    needs: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
-    """The one cause, with what it means, what to do, what not to do, and the fix that would be planned."""
+    """The one cause, with what it means, what to do, what not to do, and the fix that would be planned.
+
+    `witnesses` are the families of signals that agree, each counted once; `against` are the comparisons that would
+    refute it; `folded` are causes that look true as its artefacts. `scaling` says what more replicas would do.
+    """
 
     id: str
     title: str
@@ -67,6 +95,19 @@ class Cause:
     confidence: Confidence
     evidence: tuple[Finding, ...]
     symptoms: tuple[Finding, ...]
+    scaling: str = ""
+    witnesses: tuple[str, ...] = ()
+    against: tuple[Finding, ...] = ()
+    folded: tuple[Suspect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TreeAnswer:
+    """What the playbook's tree says by itself, and how that stands beside the cause named (`agrees`: yes, no, unknown)."""
+
+    cause: str | None
+    agrees: Answer
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +122,11 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The whole answer to 'what is wrong, since when, and how do you know'."""
+    """The whole answer to 'what is wrong, since when, and how do you know'.
+
+    `contributing` are further causes that hold, the likelier first. `deciding` is the one missing signal that would
+    decide most. `path` and `ruled_out` are the playbook's questions; `causes_ruled_out` the cause rules.
+    """
 
     selection: Selection
     now_s: float
@@ -100,3 +145,9 @@ class Diagnosis:
     next_command: str
     simulated: bool
     inconclusive: str = ""
+    contributing: tuple[Suspect, ...] = ()
+    causes_ruled_out: tuple[Suspect, ...] = ()
+    not_evaluable: tuple[NotEvaluable, ...] = ()
+    doubts: tuple[Suspect, ...] = ()
+    tree: TreeAnswer | None = None
+    deciding: Gap | None = None

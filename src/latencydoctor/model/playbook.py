@@ -16,11 +16,12 @@ class Comparison(StrEnum):
 
 
 class Basis(StrEnum):
-    """Which number of the measure is compared."""
+    """Which number of the measure is compared: its value, its baseline, the one over the other, or their difference."""
 
     VALUE = "value"
     BASELINE = "baseline"
     RATIO_TO_BASELINE = "ratio_to_baseline"
+    RISE = "rise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,20 @@ class AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstKnown:
+    """The answer of the first part that has one: ways to see the same thing on different servers, the best first."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Not:
     """The opposite; unknown stays unknown."""
 
     part: Condition
 
 
-Condition = Leaf | LogLeaf | All | AnyOf | Not
+Condition = Leaf | LogLeaf | All | AnyOf | FirstKnown | Not
 
 
 def signals_of(condition: Condition) -> frozenset[str]:
@@ -79,7 +87,7 @@ def signals_of(condition: Condition) -> frozenset[str]:
             return frozenset()
         case Not(part=part):
             return signals_of(part)
-        case All(parts=parts) | AnyOf(parts=parts):
+        case All(parts=parts) | AnyOf(parts=parts) | FirstKnown(parts=parts):
             return frozenset().union(*(signals_of(part) for part in parts))
 
 
@@ -98,20 +106,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A leaf of the tree. `cause` None means that the cause cannot be told from what was seen.
-
-    `fix` names an entry of the remedy catalogue, empty when a human must act; `advice` says what to do, `not_this`
-    what would be the wrong reflex; `symptoms` are signals that this cause explains and that are folded under it.
-    """
+    """A leaf of the tree: the id of a cause rule, or, where `cause` is None, the words that say why none is named."""
 
     id: str
     cause: str | None
-    title: str
-    meaning: str
-    advice: str
-    not_this: str
-    fix: str
-    symptoms: tuple[str, ...]
+    title: str = ""
+    meaning: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
