@@ -55,7 +55,7 @@ def logs(
       latencydoctor logs /var/log/triton/ --since 30m
       kubectl logs deploy/triton | latencydoctor logs -
     """
-    from latencydoctor.cli import wiring
+    from latencydoctor.cli import sources_wiring
     from latencydoctor.content.locate import locate
     from latencydoctor.content.rules import load_log_rules
     from latencydoctor.model.evidence import Window
@@ -65,7 +65,7 @@ def logs(
     if start_s >= end_s:
         raise UsageError("--since is not before --until", hint="Exchange them, or leave one out.")
     rules = load_log_rules(locate(content))
-    readings = wiring.log_source(paths, sys.stdin.buffer).read(rules, Window(start_s, end_s))
+    readings = sources_wiring.log_source(paths, sys.stdin.buffer).read(rules, Window(start_s, end_s))
     _emit(readings, form, output, verbose)
     raise typer.Exit(ExitCode.OK if exit_zero else exit_code(readings, fail_on.value))
 

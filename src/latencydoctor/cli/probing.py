@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from latencydoctor.cli import wiring
+from latencydoctor.cli import sources_wiring, wiring
 from latencydoctor.content.everything import Content
 from latencydoctor.errors import CannotTell, LatencyDoctorError
 from latencydoctor.model.configuration import Configuration, Probed, ProbedSource
@@ -30,10 +30,10 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
         yield _prometheus(configuration, content, selection)
     elif configuration.metrics_urls:
         yield from (_page(url, content) for url in configuration.metrics_urls)
-    for name, address, source in wiring.named_fact_sources(configuration, _DEADLINE_S):
+    for name, address, source in sources_wiring.named_fact_sources(configuration, _DEADLINE_S):
         yield _facts(name, address, source.read(selection))
     if configuration.logs:
-        sources = wiring.build_sources(configuration, _DEADLINE_S, live=False)
+        sources = sources_wiring.build_sources(configuration, _DEADLINE_S, live=False)
         now_s = time.time()
         assert sources.logs is not None, "log files are configured"
         # A window of no length: the files are opened and read, and no event of theirs is of interest.
@@ -45,7 +45,7 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
     assert configuration.prometheus is not None, "the caller has checked"
     address = shown_address(configuration.prometheus.url)
     try:
-        sources = wiring.build_sources(configuration, _DEADLINE_S, live=False)
+        sources = sources_wiring.build_sources(configuration, _DEADLINE_S, live=False)
         assert sources.metrics is not None, "a Prometheus is configured"
         found = sources.metrics.discover(content.dialects, selection, time.time())
     except CannotTell as error:
@@ -62,7 +62,7 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
 def _page(url: str, content: Content) -> ProbedSource:
     address = shown_address(url)
     try:
-        return ProbedSource("metrics page", address, "ok", wiring.probe_page(url, content, _DEADLINE_S))
+        return ProbedSource("metrics page", address, "ok", sources_wiring.probe_page(url, content, _DEADLINE_S))
     except CannotTell as error:
         return ProbedSource("metrics page", address, "unreachable", error.message, error.hint)
     except LatencyDoctorError as error:

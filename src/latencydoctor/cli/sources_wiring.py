@@ -1,0 +1,185 @@
+"""Reading, put together: the only module that knows the sources, and what a command line asks of them.
+
+The other half of the composition root is `cli/wiring.py`, which knows the use cases and the targets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlsplit
+
+from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
+from latencydoctor.app.ports import FactSource, LogSource, MetricsSource, Observer, Progress
+from latencydoctor.cli.times import length_s, moment_s, span_s
+from latencydoctor.content import configuration as configuration_file
+from latencydoctor.errors import UsageError
+from latencydoctor.model.configuration import Configuration, PrometheusSource
+from latencydoctor.model.evidence import Collected, Selection, Window
+
+if TYPE_CHECKING:
+    from latencydoctor.content.everything import Content
+
+_FACTS_WITHIN_S = 3.0
+
+
+def silent(_progress: Progress) -> None:
+    """An observer for whoever shows nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnoseRequest:
+    """What the command line says about one diagnosis, still as text; empty means what the configuration says."""
+
+    config: Path | None = None
+    prometheus: str = ""
+    metrics_urls: tuple[str, ...] = ()
+    scrapes: int | None = None
+    every: str = ""
+    triton: str = ""
+    logs: tuple[str, ...] = ()
+    selector: str = ""
+    model: str = ""
+    at: str = ""
+    since: str = "30m"
+    baseline: str = ""
+    deadline: str = "20s"
+    playbook: str = "latency-spike"
+    bundle: Path | None = None
+    content: Path | None = None
+
+
+def load_configuration(request: DiagnoseRequest) -> Configuration:
+    """The configuration file with the flags on top: a flag beats the environment, which beats the file."""
+    path = configuration_file.find(request.config)
+    found = configuration_file.load(path) if path else Configuration()
+    if request.prometheus:
+        # Credentials belong to the address they were written for, so another address takes none along.
+        found = replace(found, prometheus=PrometheusSource(request.prometheus), metrics_urls=())
+    if request.metrics_urls:
+        if request.prometheus:
+            raise UsageError("--prometheus and --metrics-url are two ways to read the same: give one")
+        found = replace(found, prometheus=None, metrics_urls=request.metrics_urls)
+    return replace(
+        found,
+        triton_grpc=request.triton or found.triton_grpc,
+        logs=request.logs or found.logs,
+        selector=request.selector or found.selector,
+        model=request.model or found.model,
+    )
+
+
+def collect_live(
+    request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer = silent
+) -> Collected:
+    """Read every configured source within the deadline."""
+    deadline_s = length_s(request.deadline, "--deadline")
+    if configuration.metrics_urls and configuration.prometheus is None:
+        return _collect_from_pages(request, configuration, content, observer)
+    at_s = moment_s(request.at, "--at") if request.at else time.time()
+    sources = build_sources(configuration, deadline_s, live=not request.at)
+    rules = Rules(content.dialects, content.signals, content.log_rules)
+    selection = Selection(configuration.model, configuration.selector)
+    baseline = Window(*span_s(request.baseline, "--baseline", at_s)) if request.baseline else None
+    asked = CollectRequest(selection, at_s, length_s(request.since, "--since"), baseline=baseline)
+    return collect(sources, rules, asked)
+
+
+def _collect_from_pages(
+    request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer
+) -> Collected:
+    """Read metrics pages for a while first; what is looked at then ends with the last one read."""
+    from latencydoctor.sources.pages import PageMetrics
+
+    if request.at or request.baseline:
+        option = "--at" if request.at else "--baseline"
+        raise UsageError(f"{option} needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
+    deadline_s = length_s(request.deadline, "--deadline")
+    metrics_s = deadline_s - _facts_s(configuration, deadline_s)
+    every_s = length_s(request.every, "--every") if request.every else None
+    pages = PageMetrics(configuration.metrics_urls, request.scrapes, every_s, metrics_s)
+    at_s = pages.record(
+        content.dialects, lambda done_ratio, text: observer(Progress("metrics pages", text, done_ratio))
+    )
+    sources = replace(build_sources(configuration, deadline_s, live=True), metrics=pages)
+    rules = Rules(content.dialects, content.signals, content.log_rules)
+    selection = Selection(configuration.model, configuration.selector)
+    return collect(sources, rules, CollectRequest(selection, at_s, pages.schedule.span_s, pages.schedule.window_s))
+
+
+def _facts_s(configuration: Configuration, deadline_s: float) -> float:
+    """Facts are read after the metrics, so their share of the time is kept back from the metrics' deadline."""
+    return min(_FACTS_WITHIN_S, deadline_s / 4) if configuration.triton_grpc else 0.0
+
+
+def probe_page(url: str, content: Content, deadline_s: float) -> str:
+    """What one metrics page holds, in words."""
+    from latencydoctor.sources import pages_probe
+
+    return pages_probe.probe_page(url, content.dialects, deadline_s)
+
+
+def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:
+    """The edges behind the configuration. Only `live` may ask what has no history: facts are of now."""
+    facts_s = _facts_s(configuration, deadline_s) if live else 0.0
+    metrics = prometheus_metrics(configuration, deadline_s - facts_s)
+    logs = log_source(configuration.logs) if configuration.logs else None
+    facts = tuple(source for _, _, source in named_fact_sources(configuration, facts_s)) if live else ()
+    return Sources(metrics, facts, logs)
+
+
+def prometheus_metrics(configuration: Configuration, deadline_s: float) -> MetricsSource | None:
+    """The Prometheus that is configured, None when there is none."""
+    if configuration.prometheus is None:
+        return None
+    from latencydoctor.sources.prometheus import PrometheusMetrics
+
+    return PrometheusMetrics(configuration.prometheus, deadline_s)
+
+
+def log_source(paths: Sequence[str], standard_input: BinaryIO | None = None) -> LogSource:
+    """Log files, folders and globs; `-` among the paths is `standard_input`."""
+    from latencydoctor.sources.logfiles import LogFiles
+
+    return LogFiles(paths, time.time, standard_input)
+
+
+def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple[tuple[str, str, FactSource], ...]:
+    """What is true now and has no history: name, address, source."""
+    found: list[tuple[str, str, FactSource]] = []
+    if configuration.triton_grpc:
+        from latencydoctor.sources.triton_stats import TritonStatistics
+
+        found.append(("triton", configuration.triton_grpc, TritonStatistics(configuration.triton_grpc, deadline_s)))
+    if configuration.nvml and _is_local(configuration):
+        from latencydoctor.sources.nvml import NvmlDevices
+
+        found.append(("nvml", "this machine", NvmlDevices()))
+    return tuple(found)
+
+
+def _is_local(configuration: Configuration) -> bool:
+    """Whether the service runs on this machine; this machine's devices say nothing about another's."""
+    address = configuration.triton_grpc.rpartition(":")[0]
+    if not address and configuration.prometheus is not None:
+        address = urlsplit(configuration.prometheus.url).hostname or ""
+    elif not address and len(configuration.metrics_urls) == 1:
+        address = urlsplit(configuration.metrics_urls[0]).hostname or ""
+    return address.strip("[]") in ("localhost", "127.0.0.1", "::1")
+
+
+def read_bundle(path: Path) -> Collected:
+    """What `--save` stored."""
+    from latencydoctor.sources.bundle import read
+
+    return read(path)
+
+
+def save_bundle(path: Path, collected: Collected) -> None:
+    """Store what was collected, for `--bundle`."""
+    from latencydoctor.sources.bundle import write
+
+    write(path, collected)
