@@ -1,4 +1,4 @@
-"""Every cause rule on evidence that confirms it and evidence that must not; the cases lie beside as data, one file a rule."""
+"""Every cause rule on evidence that confirms it and evidence that must not; the cases lie beside, one file a rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from latencydoctor.content.causes import load_causes
 from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.examine import examine
 from latencydoctor.model.cause import CauseKind
-from latencydoctor.remedy.catalog import CATALOG
+from latencydoctor.remedy.catalog import FIXES
 from tests.unit.builders import event, evidence, gap, history
 
 FOLDER = Path(__file__).parent / "causes"
@@ -48,7 +48,7 @@ def test_rule_has_every_kind_of_case(rule: str) -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES.values() if rule.fix], ids=lambda rule: rule.id)
 def test_fix_is_in_the_catalogue(rule: Any) -> None:
-    assert rule.fix in {entry.id for entry in CATALOG}
+    assert rule.fix in FIXES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.name}")
@@ -62,7 +62,9 @@ def test_standing_is_as_expected(case: Case) -> None:
     assert found.standing.value == case.standing, [(one.signal, one.answer.value) for one in found.findings]
 
 
-@pytest.mark.parametrize("rule", [one for one in RULES.values() if one.kind is CauseKind.CAUSE], ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule", [one for one in RULES.values() if one.kind is CauseKind.CAUSE], ids=lambda rule: rule.id
+)
 def test_nothing_known_confirms_no_cause(rule: Any) -> None:
     (found,) = examine([rule], evidence(gaps=(gap("logs"),)))
     assert found.standing.value == "not evaluable"

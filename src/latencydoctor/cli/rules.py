@@ -14,13 +14,12 @@ from latencydoctor.errors import ContentErrors, UsageError
 
 if TYPE_CHECKING:
     from latencydoctor.content.everything import Content
-    from latencydoctor.model.playbook import Playbook
-    from latencydoctor.model.rule import Dialect, LogRule
-    from latencydoctor.report.listing import Entry, Fact
+    from latencydoctor.model.rule import Dialect
+    from latencydoctor.report.listing import Entry
 
-UNVERIFIED = "not verified against a real server"
-
-app = typer.Typer(help="List, show and check log rules, metric dialects and playbooks.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, show and check log rules, metric dialects, cause rules and playbooks.", no_args_is_help=True
+)
 
 
 class Format(StrEnum):
@@ -38,7 +37,7 @@ ContentOption = Annotated[
 
 @app.command("list")
 def list_rules(form: FormatOption = Format.TEXT, content: ContentOption = None) -> None:
-    """List every log rule, dialect and playbook, one a line."""
+    """List every log rule, dialect, cause rule and playbook, one a line."""
     from latencydoctor.report import listing, machine
 
     entries = _entries(_read(content, compiled=False))
@@ -50,22 +49,23 @@ def list_rules(form: FormatOption = Format.TEXT, content: ContentOption = None) 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="ID", help="A log rule, dialect or playbook.")],
+    name: Annotated[str, typer.Argument(metavar="ID", help="A log rule, dialect, cause rule or playbook.")],
     form: FormatOption = Format.TEXT,
     content: ContentOption = None,
 ) -> None:
     """Show one rule: what it matches, what it means, what it is mistaken for, what to do."""
     from latencydoctor.report import listing, machine
+    from latencydoctor.report.described import facts_of
 
     everything = _read(content, compiled=False)
-    groups = (everything.log_rules, everything.dialects, everything.playbooks)
+    groups = (everything.log_rules, everything.dialects, everything.causes, everything.playbooks)
     found = next((one for group in groups for one in group if one.id == name), None)
     if found is None:
         raise UsageError(f"nothing is called {name!r}", hint="`latencydoctor rules list` shows what there is.")
     if form is Format.JSON:
         streams.write(machine.dump(found))
     else:
-        listing.show_page(_facts(found), streams.stdout())
+        listing.show_page(facts_of(found), streams.stdout())
 
 
 @app.command()
@@ -85,6 +85,7 @@ def check(form: FormatOption = Format.TEXT, content: ContentOption = None) -> No
         "log_rules": len(everything.log_rules),
         "signals": len(everything.signals),
         "dialects": len(everything.dialects),
+        "cause_rules": len(everything.causes),
         "playbooks": len(everything.playbooks),
     }
     if form is Format.JSON:
@@ -107,69 +108,17 @@ def _entries(content: Content) -> list[Entry]:
     return [
         *(Entry(one.id, "log rule", one.status, one.level.value, one.title) for one in rules),
         *(Entry(one.id, "dialect", one.status, "", one.title, _standing(one)) for one in content.dialects),
+        *(Entry(one.id, "cause rule", "", "", one.title, one.signature) for one in content.causes),
         *(Entry(one.id, "playbook", "", "", one.title) for one in content.playbooks),
     ]
 
 
 def _standing(dialect: Dialect) -> str:
     """What a reader of the list should know of a dialect: whether a real server's page stands behind it, its gaps."""
+    from latencydoctor.report.described import UNVERIFIED
+
     standing = "" if dialect.verified else UNVERIFIED
     gaps = len(dialect.missing)
     return ", ".join(
         text for text in (standing, f"{gaps} signal{'s' if gaps > 1 else ''} missing" if gaps else "") if text
-    )
-
-
-def _facts(one: LogRule | Dialect | Playbook) -> tuple[Fact, ...]:
-    from latencydoctor.model.playbook import Playbook
-    from latencydoctor.model.rule import LogRule
-
-    if isinstance(one, LogRule):
-        return _log_rule(one)
-    return _playbook(one) if isinstance(one, Playbook) else _dialect(one)
-
-
-def _playbook(playbook: Playbook) -> tuple[Fact, ...]:
-    nodes = [f"{node.id}: {node.text}" for node in playbook.questions]
-    nodes += [f"{node.id}: {node.title}" for node in playbook.verdicts]
-    return (
-        ("id", playbook.id),
-        ("title", playbook.title),
-        ("symptom", playbook.symptom),
-        ("thresholds", tuple(f"{name} = {value:g}" for name, value in playbook.thresholds)),
-        ("nodes", tuple(nodes)),
-    )
-
-
-def _log_rule(rule: LogRule) -> tuple[Fact, ...]:
-    gate = ""
-    if rule.gate is not None:
-        bound = f"at least {rule.gate.at_least_group}" if rule.gate.at_least_group else f"above {rule.gate.above:g}"
-        absent = "counts" if rule.gate.counts_when_absent else "does not count"
-        gate = f"{rule.gate.group} {bound}; a line without it {absent}"
-    return (
-        ("id", rule.id),
-        ("title", rule.title),
-        ("level", rule.level.value),
-        ("status", rule.status),
-        ("meaning", rule.meaning),
-        ("do", rule.remedy),
-        ("matches", rule.patterns),
-        ("unless", rule.unless),
-        ("gate", gate),
-        ("mistaken for", rule.falsepositives),
-        ("references", rule.references),
-    )
-
-
-def _dialect(dialect: Dialect) -> tuple[Fact, ...]:
-    return (
-        ("id", dialect.id),
-        ("title", dialect.title),
-        ("status", dialect.status),
-        ("verified", dialect.verified or UNVERIFIED),
-        ("detected by", dialect.detect),
-        ("signals", tuple(f"{one.signal} = {one.expr}" for one in dialect.signals)),
-        ("missing", tuple(f"{one.signal}: {one.reason}" for one in dialect.missing)),
-        ("not on the recorded page", tuple(f"{one.signal}: {one.reason}" for one in dialect.unrecorded)),
     )

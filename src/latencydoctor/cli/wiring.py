@@ -22,6 +22,7 @@ from latencydoctor.cli.sources_wiring import (
 from latencydoctor.cli.times import length_s
 from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
+from latencydoctor.diagnosis.rank import Knowledge
 from latencydoctor.diagnosis.rank import diagnose as conclude
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.evidence.assemble import assemble
@@ -82,7 +83,7 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
     content = load_content(request.content)
     playbook = named_playbook(content, request.playbook)
     configuration = load_configuration(request)
-    refuse_unknown_thresholds(configuration, playbook)
+    refuse_unknown_thresholds(configuration, playbook, content.causes)
     if request.bundle is not None:
         if request.baseline:
             raise UsageError("--baseline needs a source to ask", hint="A bundle holds the baseline it was saved with.")
@@ -90,7 +91,7 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
     else:
         collected = collect_live(request, configuration, content, observer)
     evidence = assemble(collected, configuration.slo, content.signals)
-    diagnosis = conclude(evidence, playbook, configuration.thresholds)
+    diagnosis = conclude(evidence, Knowledge(playbook, content.causes, configuration.thresholds))
     return Diagnosed(collected, evidence, diagnosis, configuration)
 
 

@@ -69,10 +69,11 @@ def _broken_references(content: Content, root: ContentRoot) -> Iterator[ContentE
         for verdict in playbook.verdicts:
             if verdict.cause is not None and verdict.cause not in causes:
                 hint = f"Write rules/causes/{verdict.cause}.yaml, or name one that `latencydoctor rules list` shows."
-                yield ContentError(f"node {verdict.id!r} names the cause {verdict.cause!r}, which has no rule", hint, where)
+                message = f"node {verdict.id!r} names the cause {verdict.cause!r}, which has no rule"
+                yield ContentError(message, hint=hint, location=where)
     for cause in content.causes:
         where = Location(root.shown(root.rules / "causes" / f"{cause.id}.yaml"))
-        for condition in filter(None, (cause.confirm, cause.refute)):
+        for condition in (cause.confirm, *([cause.refute] if cause.refute else [])):
             yield from _unknown_names("the rule", condition, content, where)
         unknown = set(cause.symptoms) - {signal.id for signal in content.signals}
         for name in sorted(unknown):

@@ -65,9 +65,7 @@ def examine(
     return tuple(_examine(rule, evidence, before, changed) for rule in rules)
 
 
-def _examine(
-    rule: CauseRule, evidence: Evidence, before: Evidence | None, overrides: Mapping[str, float]
-) -> Examined:
+def _examine(rule: CauseRule, evidence: Evidence, before: Evidence | None, overrides: Mapping[str, float]) -> Examined:
     thresholds = {name: overrides.get(f"{rule.id}{INSIDE}{name}", value) for name, value in rule.thresholds}
     confirmed = judge(rule.confirm, evidence, thresholds)
     refuted = judge(rule.refute, evidence, thresholds) if rule.refute is not None else None

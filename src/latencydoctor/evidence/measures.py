@@ -43,7 +43,16 @@ def compare(measure: Measure, name: SignalName, usual: Sequence[float], window: 
 def measure_fact(fact: Fact, window: Window) -> Measure:
     """A fact as a measure: it has no history here, so there is no baseline and nothing follows from change."""
     return Measure(
-        fact.signal, fact.unit, fact.value, None, fact.value, window, None, fact.proof, fact.simulated, constant=_is_setting(fact)
+        fact.signal,
+        fact.unit,
+        fact.value,
+        None,
+        fact.value,
+        window,
+        None,
+        fact.proof,
+        fact.simulated,
+        constant=_is_setting(fact),
     )
 
 

@@ -103,7 +103,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class TreeAnswer:
-    """What the playbook's tree says by itself, and how that stands beside the cause named (`agrees`: yes, no, unknown)."""
+    """What the playbook's tree says by itself, and whether that agrees with the cause named."""
 
     cause: str | None
     agrees: Answer

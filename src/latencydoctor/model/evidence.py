@@ -168,8 +168,8 @@ class Measure:
     """A signal's value during the incident (or now) beside its baseline, with its proof.
 
     `baseline` is None when there is none, and then nothing may be concluded from change. `worst` is the value
-    furthest from the baseline inside the window. `constant` marks a fact: a setting or limit without a history, which is
-    taken to have been the same before. `family` is the observer it comes from: several of one family are one witness.
+    furthest from the baseline inside the window. `constant` marks a setting or limit without a history, which is taken
+    to have been the same before. `family` is the observer it comes from: several of one family are one witness.
     """
 
     signal: str

@@ -12,6 +12,8 @@ from latencydoctor.model.evidence import IncidentState
 from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
 from latencydoctor.model.remedy import Plan, Verification
 from latencydoctor.report.foreign import clean, markdown
+from latencydoctor.report.markdown_suspects import suspects
+from latencydoctor.report.markdown_table import code, table
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import before, compared, name
 
@@ -32,8 +34,8 @@ def incident(record: IncidentRecord) -> str:
     if record.simulated:
         lines += [f"{_SIMULATED} Accelerator: `{clean(record.accelerator)}`.", ""]
     lines += ["## Timeline (UTC)", ""]
-    rows = ((clock(one.at_s), markdown(one.what), _code(one.proof)) for one in sorted_entries(record))
-    lines += _table(("time", "what", "shown by"), rows)
+    rows = ((clock(one.at_s), markdown(one.what), code(one.proof)) for one in sorted_entries(record))
+    lines += table(("time", "what", "shown by"), rows)
     if record.windows:
         lines += ["## Measured load", "", *_windows(record.windows)]
     lines += _diagnosis(record.diagnosis)
@@ -65,8 +67,8 @@ def _diagnosis(result: Diagnosis) -> list[str]:
             (step.question, step.answer.value, "; ".join(f"{name(f.signal)} {compared(f)}" for f in step.findings))
             for step in result.path
         )
-        lines += _table(("question", "answer", "numbers"), rows)
-    lines += _ledger(result) + _logs(result) + _missing(result)
+        lines += table(("question", "answer", "numbers"), rows)
+    lines += _ledger(result) + _logs(result) + suspects(result) + _missing(result)
     return lines
 
 
@@ -81,6 +83,8 @@ def _cause(cause: Cause) -> list[str]:
     if cause.symptoms:
         told = ", ".join(f"{name(one.signal)} {before(one)} → {amount(one.value, one.unit)}" for one in cause.symptoms)
         lines += [f"Symptoms explained by it: {told}.", ""]
+    if cause.folded:
+        lines += [f"Looks like, because of it: {', '.join(f'`{one.id}`' for one in cause.folded)}.", ""]
     lines += [f"**Do:** {cause.advice}", ""]
     if cause.not_this:
         lines += [f"**Do not:** {cause.not_this}", ""]
@@ -94,11 +98,11 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
             compared(one),
             before(one),
             f"{clock(one.window.start_s)}-{clock(one.window.end_s)}",
-            _code(one.proof.query if one.proof else ""),
+            code(one.proof.query if one.proof else ""),
         )
         for one in findings
     )
-    return _table(("signal", "value and threshold", "baseline", "window", "query"), rows)
+    return table(("signal", "value and threshold", "baseline", "window", "query"), rows)
 
 
 def _ledger(result: Diagnosis) -> list[str]:
@@ -107,22 +111,22 @@ def _ledger(result: Diagnosis) -> list[str]:
         for row in result.ledger
         if row.mean_ms is not None
     ]
-    return ["## Where the time goes (means)", "", *_table(("part", "now", "baseline", "share"), rows)] if rows else []
+    return ["## Where the time goes (means)", "", *table(("part", "now", "baseline", "share"), rows)] if rows else []
 
 
 def _logs(result: Diagnosis) -> list[str]:
     rows = [
-        (one.severity.value, one.rule, str(one.count), f"{clock(one.first_s)}-{clock(one.last_s)}", _code(one.line))
+        (one.severity.value, one.rule, str(one.count), f"{clock(one.first_s)}-{clock(one.last_s)}", code(one.line))
         for one in result.log_events
     ]
-    return ["## Log events", "", *_table(("level", "event", "count", "time", "first line"), rows)] if rows else []
+    return ["## Log events", "", *table(("level", "event", "count", "time", "first line"), rows)] if rows else []
 
 
 def _missing(result: Diagnosis) -> list[str]:
     if not result.missing:
         return []
     rows = ((name(gap.signal), gap.reason.value, markdown(gap.detail), markdown(gap.needs)) for gap in result.missing)
-    return ["## Missing evidence", "", *_table(("signal", "reason", "detail", "needs"), rows)]
+    return ["## Missing evidence", "", *table(("signal", "reason", "detail", "needs"), rows)]
 
 
 def _windows(windows: Iterable[LoadWindow]) -> list[str]:
@@ -138,7 +142,7 @@ def _windows(windows: Iterable[LoadWindow]) -> list[str]:
         )
         for one in windows
     )
-    return _table(("window", "when", "offered", "p50", "p99", "failed", "hit ratio"), rows)
+    return table(("window", "when", "offered", "p50", "p99", "failed", "hit ratio"), rows)
 
 
 def _plan(plan: Plan) -> list[str]:
@@ -156,7 +160,7 @@ def _plan(plan: Plan) -> list[str]:
         for one in plan.predictions
     ]
     if rows:
-        lines += ["Predicted effect:", "", *_table(("signal", "before", "after", "interval", "method"), rows)]
+        lines += ["Predicted effect:", "", *table(("signal", "before", "after", "interval", "method"), rows)]
     return lines
 
 
@@ -183,14 +187,4 @@ def _verification(verification: Verification) -> list[str]:
         for one in verification.checks
     )
     head = ["## Verification", "", f"**{verification.decision.value}**: {markdown(verification.reason)}", ""]
-    return head + _table(("at", "p99", "errors", "memory", "requests", "check", "note"), rows)
-
-
-def _code(text: str) -> str:
-    """Inline code inside a table cell: a bar or a backtick in it would break out."""
-    return f"`{clean(text, 500).replace('`', chr(39)).replace('|', chr(0xA6))}`" if text else ""
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    return head + table(("at", "p99", "errors", "memory", "requests", "check", "note"), rows)

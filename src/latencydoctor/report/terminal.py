@@ -9,6 +9,8 @@ from rich.text import Text
 from latencydoctor.model.diagnosis import Answer, Cause, Diagnosis, Finding, LedgerRow, Step
 from latencydoctor.model.evidence import IncidentState
 from latencydoctor.report.foreign import clean, plain
+from latencydoctor.report.suspects import beside_the_cause
+from latencydoctor.report.terminal_block import block, line
 from latencydoctor.report.units import amount, clock, span
 from latencydoctor.report.wording import before, compared, name
 
@@ -18,7 +20,6 @@ _STATE_STYLE = {
     IncidentState.CANNOT_TELL: "bold yellow",
 }
 _ANSWER_STYLE = {Answer.YES: "bold red", Answer.NO: "green", Answer.UNKNOWN: "yellow"}
-_LABEL_WIDTH = 9
 _BAR_WIDTH = 20
 _WIDE = 120
 _SHOWN_GAPS = 6
@@ -31,32 +32,21 @@ def show(result: Diagnosis, console: Console, *, verbose: bool = False) -> None:
     if result.cause is not None:
         rows += _cause(result.cause, wide=console.width >= _WIDE)
     elif result.inconclusive and result.incident.state is IncidentState.INCIDENT:
-        rows.append(_line("CAUSE", Text(f"cannot tell: {result.inconclusive}", style="yellow")))
+        rows.append(line("CAUSE", Text(f"cannot tell: {result.inconclusive}", style="yellow")))
+    rows += beside_the_cause(result, verbose=verbose)
     if result.path:
-        rows.append(_block("PATH", _path(result.path, verbose)))
+        rows.append(block("PATH", _path(result.path, verbose)))
     if result.ledger and result.incident.state is IncidentState.INCIDENT:
-        rows.append(_block("TIME", _ledger(result.ledger, verbose)))
+        rows.append(block("TIME", _ledger(result.ledger, verbose)))
     if result.log_events:
-        rows.append(_block("LOGS", _logs(result)))
+        rows.append(block("LOGS", _logs(result)))
     if result.missing:
-        rows.append(_line("MISSING", _missing(result, verbose)))
+        rows.append(line("MISSING", _missing(result, verbose)))
     if verbose:
-        rows.append(_block("QUERIES", _queries(result)))
+        rows.append(block("QUERIES", _queries(result)))
     if result.next_command:
-        rows.append(_line("NEXT", Text(result.next_command, style="bold cyan")))
+        rows.append(line("NEXT", Text(result.next_command, style="bold cyan")))
     console.print(Group(*rows), soft_wrap=False)
-
-
-def _line(label: str, content: Text) -> RenderableType:
-    return _block(label, content)
-
-
-def _block(label: str, content: RenderableType) -> RenderableType:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
-    grid.add_column(ratio=1)
-    grid.add_row(Text(label, style="bold"), content)
-    return grid
 
 
 def _headline(result: Diagnosis) -> RenderableType:
@@ -75,15 +65,16 @@ def _headline(result: Diagnosis) -> RenderableType:
 
 def _cause(cause: Cause, *, wide: bool) -> list[RenderableType]:
     title = Text(cause.title, style="bold")
-    title.append(f"  ({cause.id}, confidence {cause.confidence.value})", style="not bold dim")
-    rows: list[RenderableType] = [_line("CAUSE", title), _line("", plain(cause.meaning))]
+    witnesses = f": {', '.join(cause.witnesses).replace('_', ' ')}" if cause.witnesses else ""
+    title.append(f"  ({cause.id}, confidence {cause.confidence.value}{witnesses})", style="not bold dim")
+    rows: list[RenderableType] = [line("CAUSE", title), line("", plain(cause.meaning))]
     if cause.evidence:
-        rows.append(_block("PROOF", _findings(cause.evidence) if wide else _stacked(cause.evidence)))
-    if cause.symptoms:
-        rows.append(_line("SYMPTOMS", _symptoms(cause.symptoms)))
-    rows.append(_line("DO", Text(cause.advice, style="bold")))
+        rows.append(block("PROOF", _findings(cause.evidence) if wide else _stacked(cause.evidence)))
+    if cause.symptoms or cause.folded:
+        rows.append(line("SYMPTOMS", _symptoms(cause)))
+    rows.append(line("DO", Text(cause.advice, style="bold")))
     if cause.not_this:
-        rows.append(_line("DO NOT", Text(cause.not_this)))
+        rows.append(line("DO NOT", Text(cause.not_this)))
     return rows
 
 
@@ -117,9 +108,10 @@ def _query(finding: Finding) -> Text:
     return plain(finding.proof.query, style="dim", limit=500) if finding.proof else Text()
 
 
-def _symptoms(findings: tuple[Finding, ...]) -> Text:
-    parts = [f"{name(one.signal)} {before(one)} → {amount(one.value, one.unit)}" for one in findings]
-    return Text(", ".join(parts))
+def _symptoms(cause: Cause) -> Text:
+    """Signals that moved because of it, and causes that only look true because of it."""
+    parts = [f"{name(one.signal)} {before(one)} → {amount(one.value, one.unit)}" for one in cause.symptoms]
+    return Text(", ".join([*parts, *(f"looks like {one.id}" for one in cause.folded)]))
 
 
 def _path(steps: tuple[Step, ...], verbose: bool) -> RenderableType:
@@ -164,9 +156,9 @@ def _logs(result: Diagnosis) -> RenderableType:
     table.add_column(no_wrap=True, min_width=8)
     table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     for event in result.log_events[:4]:
-        line = Text(f"{event.rule} x{event.count} {clock(event.first_s)}-{clock(event.last_s)} ")
-        line.append_text(plain(event.line, style="dim"))
-        table.add_row(Text(event.severity.value), line)
+        told = Text(f"{event.rule} x{event.count} {clock(event.first_s)}-{clock(event.last_s)} ")
+        told.append_text(plain(event.line, style="dim"))
+        table.add_row(Text(event.severity.value), told)
     return table
 
 
