@@ -41,6 +41,17 @@ class PrometheusSource:
 
 
 @dataclass(frozen=True, slots=True)
+class TorchServeSource:
+    """A TorchServe's management API at `url`; its `bearer_file` may be the key_file.json that TorchServe writes."""
+
+    url: str
+    credentials: Credentials = Credentials()
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Slo:
     """What healthy means. Defaults from the mission: p99 below 1 s, errors below 0.5 %."""
 
@@ -62,6 +73,7 @@ class Configuration:
     prometheus: PrometheusSource | None = None
     metrics_urls: tuple[str, ...] = ()
     triton_grpc: str = ""
+    torchserve: TorchServeSource | None = None
     logs: tuple[str, ...] = ()
     nvml: bool = True
     selector: str = ""
