@@ -146,9 +146,7 @@ def _queue(version: Mapping[str, object]) -> Iterator[Told | Gap]:
         yield Gap("config_queue_size", failed.reason, failed.detail)
 
 
-def _number(
-    told: Mapping[str, object], key: str, signal: str, *, least: float = 0, within: str = ""
-) -> Told | Gap:
+def _number(told: Mapping[str, object], key: str, signal: str, *, least: float = 0, within: str = "") -> Told | Gap:
     value = told.get(key)
     # JSON's true is an int to Python.
     if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= _LARGEST:
