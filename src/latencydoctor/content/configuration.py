@@ -20,6 +20,7 @@ from latencydoctor.model.configuration import (
     PrometheusSource,
     Slo,
     Tenant,
+    TorchServeSource,
 )
 
 FILE_NAME = "latencydoctor.yaml"
@@ -82,8 +83,13 @@ def _prometheus(sources: Mapping | None, path: Path) -> PrometheusSource | None:
     return _http(node, path, PrometheusSource) if node else None
 
 
-def _http(node: Mapping, path: Path, kind: type[_Asked]) -> _Asked:
-    """What is asked over HTTP, with all that it may want to see first."""
+def _torchserve(sources: Mapping | None, path: Path) -> TorchServeSource | None:
+    node = sources.mapping("torchserve", None) if sources else None
+    return _http(node, path, TorchServeSource, "management") if node else None
+
+
+def _http(node: Mapping, path: Path, kind: type[_Asked], address: str = "url") -> _Asked:
+    """What is asked over HTTP, with all that it may want to see first; `address` names its URL's field."""
     credentials = Credentials(
         username=node.text("username", ""),
         password_env=node.text("password_env", ""),
@@ -97,7 +103,7 @@ def _http(node: Mapping, path: Path, kind: type[_Asked]) -> _Asked:
             node.problem(f"a secret does not belong into this file: {secret}", secret, hint)
             node.pass_over(secret)
     source = kind(
-        url=node.text("url"),
+        url=node.text(address),
         credentials=credentials,
         ca_file=_file(node, "ca_file", path),
         cert_file=_file(node, "cert_file", path),

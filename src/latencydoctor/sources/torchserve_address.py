@@ -7,21 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from latencydoctor.errors import SourceError
-from latencydoctor.model.configuration import Credentials, PrometheusSource, TorchServeSource
-from latencydoctor.sources.address import MAX_SECRET_BYTES, Address, read_address
+from latencydoctor.model.configuration import TorchServeSource
+from latencydoctor.sources.address import MAX_SECRET_BYTES, Address, Asked, read_address
+
+_ASKED = Asked("TorchServe's management", "http://torchserve.example:8081")
 
 
 def torchserve_address(source: TorchServeSource, environment: Mapping[str, str]) -> Address:
     """Check the address and read the token; `SourceError` says what to correct."""
     key = management_key(source.credentials.bearer_file)
-    credentials = Credentials() if key else source.credentials
-    asked = PrometheusSource(source.url, credentials, source.ca_file, source.cert_file, source.key_file)
-    try:
-        address = read_address(asked, environment)
-    except SourceError as error:
-        raise _in_own_words(error) from error
-    return replace(address, headers=(("Authorization", f"Bearer {key}"),)) if key else address
+    if not key:
+        return read_address(source, environment, _ASKED)
+    bare = replace(source, credentials=replace(source.credentials, bearer_file=""))
+    return replace(read_address(bare, environment, _ASKED), headers=(("Authorization", f"Bearer {key}"),))
 
 
 def management_key(file: str) -> str:
@@ -36,11 +34,3 @@ def management_key(file: str) -> str:
         # What cannot be read at all is told by whoever reads the file as a bare token next.
         return ""
     return key if isinstance(key, str) and key.isascii() and key.isprintable() else ""
-
-
-def _in_own_words(error: SourceError) -> SourceError:
-    if "the Prometheus URL" in error.message:
-        message = error.message.replace("the Prometheus URL", "TorchServe's management URL")
-        return SourceError(message, hint="It should look like http://torchserve.example:8081.", location=error.location)
-    hint = error.hint.replace("credentials for Prometheus", "token for TorchServe's management API")
-    return SourceError(error.message, hint=hint, location=error.location)
