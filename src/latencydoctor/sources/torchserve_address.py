@@ -10,7 +10,7 @@ from pathlib import Path
 from latencydoctor.model.configuration import TorchServeSource
 from latencydoctor.sources.address import MAX_SECRET_BYTES, Address, Asked, read_address
 
-_ASKED = Asked("TorchServe's management", "http://torchserve.example:8081")
+_ASKED = Asked("TorchServe", "TorchServe's management URL", "http://torchserve.example:8081")
 
 
 def torchserve_address(source: TorchServeSource, environment: Mapping[str, str]) -> Address:
@@ -19,7 +19,9 @@ def torchserve_address(source: TorchServeSource, environment: Mapping[str, str])
     if not key:
         return read_address(source, environment, _ASKED)
     bare = replace(source, credentials=replace(source.credentials, bearer_file=""))
-    return replace(read_address(bare, environment, _ASKED), headers=(("Authorization", f"Bearer {key}"),))
+    address = read_address(bare, environment, _ASKED)
+    others = tuple(header for header in address.headers if header[0] != "Authorization")
+    return replace(address, headers=(("Authorization", f"Bearer {key}"), *others))
 
 
 def management_key(file: str) -> str:
