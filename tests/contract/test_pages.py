@@ -18,7 +18,7 @@ from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, ContentErrors, UsageError
 from latencydoctor.evidence.assemble import assemble
-from latencydoctor.model.configuration import Slo
+from latencydoctor.model.configuration import MetricsPage, Slo
 from latencydoctor.model.evidence import Collected, Evidence, Gap, IncidentState, Measure, Selection
 from latencydoctor.model.readings import Candidate
 from latencydoctor.sources import bundle
@@ -72,7 +72,7 @@ def served(page: Callable[[float, int], str | None]) -> Iterator[str]:
 
 
 def read(*urls: str, scrapes: int = 11, selection: Selection | None = None) -> Collected:
-    pages = PageMetrics(urls, scrapes, EVERY_S, deadline_s=30.0)
+    pages = PageMetrics([MetricsPage(url) for url in urls], scrapes, EVERY_S, deadline_s=30.0)
     at_s = pages.record(DIALECTS, lambda _ratio, _text: None)
     request = CollectRequest(selection or Selection(""), at_s, pages.schedule.span_s, pages.schedule.window_s)
     return collect(Sources(pages), Rules(DIALECTS, SIGNALS), request)
@@ -131,7 +131,7 @@ def test_several_services_are_listed_never_merged() -> None:
         with pytest.raises(UsageError) as refused:
             read(url, scrapes=2)
         assert "--model bert" in refused.value.hint
-        pages = PageMetrics([url], 5, EVERY_S, 30.0)
+        pages = PageMetrics([MetricsPage(url)], 5, EVERY_S, 30.0)
         at_s = pages.record(DIALECTS, lambda _ratio, _text: None)
         found = pages.discover(DIALECTS, Selection(""), at_s)
         assert found.candidates == (Candidate("bert", ""), Candidate('r"an\\k', ""))
@@ -207,11 +207,11 @@ def test_flags_beat_the_file(tmp_path: Path) -> None:
     file = tmp_path / "latencydoctor.yaml"
     file.write_text("sources:\n  metrics: ['http://a/metrics']\n")
     plain = wiring.load_configuration(wiring.DiagnoseRequest(config=file))
-    assert plain.metrics_urls == ("http://a/metrics",)
+    assert plain.metrics_pages == (MetricsPage("http://a/metrics"),)
     flagged = wiring.load_configuration(wiring.DiagnoseRequest(config=file, prometheus="http://b"))
-    assert flagged.metrics_urls == ()
+    assert flagged.metrics_pages == ()
     pages = wiring.load_configuration(wiring.DiagnoseRequest(config=file, metrics_urls=("http://c",)))
-    assert pages.metrics_urls == ("http://c",)
+    assert pages.metrics_pages == (MetricsPage("http://c"),)
     assert pages.prometheus is None
 
 

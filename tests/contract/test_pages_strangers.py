@@ -11,6 +11,7 @@ import pytest
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError, UsageError
+from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.model.evidence import Selection, Window
 from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.sources.pages import PageMetrics
@@ -23,7 +24,7 @@ GOOD = b"nv_inference_request_success 5\n"
 
 
 def discover(url: str, scrapes: int = 3, every_s: float = 0.3) -> tuple[PageMetrics, Discovery]:
-    pages = PageMetrics([url], scrapes, every_s, deadline_s=30.0)
+    pages = PageMetrics([MetricsPage(url)], scrapes, every_s, deadline_s=30.0)
     at_s = pages.record(DIALECTS, lambda _ratio, _text: None)
     return pages, pages.discover(DIALECTS, Selection(""), at_s)
 
@@ -153,20 +154,20 @@ def test_a_certificate_from_nowhere(tmp_path: Path) -> None:
 )
 def test_no_address(url: str) -> None:
     with pytest.raises(SourceError) as error:
-        PageMetrics([url], None, None, 20.0)
+        PageMetrics([MetricsPage(url)], None, None, 20.0)
     assert "Prometheus" not in error.value.message + error.value.hint
 
 
 def test_too_many_pages_or_too_few_moments() -> None:
     with pytest.raises(UsageError):
-        PageMetrics([f"http://a{number}/metrics" for number in range(65)], None, None, 20.0)
+        PageMetrics([MetricsPage(f"http://a{number}/metrics") for number in range(65)], None, None, 20.0)
     with pytest.raises(UsageError):
-        PageMetrics(["http://a"], None, None, 3.0)
+        PageMetrics([MetricsPage("http://a")], None, None, 3.0)
 
 
 def test_two_pages_of_one_host_stay_apart() -> None:
     with stranger(page(GOOD)) as server:
-        pages = PageMetrics([server.url + "/one", server.url + "/two", server.url + "/one"], 2, 0.3, 30.0)
+        pages = PageMetrics([MetricsPage(server.url + path) for path in ("/one", "/two", "/one")], 2, 0.3, 30.0)
         at_s = pages.record(DIALECTS, lambda _ratio, _text: None)
         answer = ask(pages, "count(count by (instance) (nv_inference_request_success))", at_s)
     assert answer.series[0].values == (2.0,)

@@ -9,7 +9,7 @@ from pathlib import Path
 from latencydoctor.cli import sources_wiring, wiring
 from latencydoctor.content.everything import Content
 from latencydoctor.errors import CannotTell, LatencyDoctorError
-from latencydoctor.model.configuration import Configuration, Probed, ProbedSource
+from latencydoctor.model.configuration import Configuration, MetricsPage, Probed, ProbedSource
 from latencydoctor.model.evidence import Selection, Window
 from latencydoctor.model.readings import Readings
 
@@ -28,8 +28,8 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
     selection = Selection(configuration.model, configuration.selector)
     if configuration.prometheus is not None:
         yield _prometheus(configuration, content, selection)
-    elif configuration.metrics_urls:
-        yield from (_page(url, content) for url in configuration.metrics_urls)
+    elif configuration.metrics_pages:
+        yield from (_page(page, content) for page in configuration.metrics_pages)
     for name, address, source in sources_wiring.named_fact_sources(configuration, _DEADLINE_S):
         yield _facts(name, address, source.read(selection))
     if configuration.logs:
@@ -59,10 +59,10 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
     )
 
 
-def _page(url: str, content: Content) -> ProbedSource:
-    address = shown_address(url)
+def _page(page: MetricsPage, content: Content) -> ProbedSource:
+    address = shown_address(page.url)
     try:
-        return ProbedSource("metrics page", address, "ok", sources_wiring.probe_page(url, content, _DEADLINE_S))
+        return ProbedSource("metrics page", address, "ok", sources_wiring.probe_page(page, content, _DEADLINE_S))
     except CannotTell as error:
         return ProbedSource("metrics page", address, "unreachable", error.message, error.hint)
     except LatencyDoctorError as error:

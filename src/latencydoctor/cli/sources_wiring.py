@@ -17,7 +17,7 @@ from latencydoctor.app.ports import FactSource, LogSource, MetricsSource, Observ
 from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.content import configuration as configuration_file
 from latencydoctor.errors import UsageError
-from latencydoctor.model.configuration import Configuration, PrometheusSource
+from latencydoctor.model.configuration import Configuration, MetricsPage, PrometheusSource
 from latencydoctor.model.evidence import Collected, Selection, Window
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ def load_configuration(request: DiagnoseRequest) -> Configuration:
     found = configuration_file.load(path) if path else Configuration()
     if request.prometheus:
         # Credentials belong to the address they were written for, so another address takes none along.
-        found = replace(found, prometheus=PrometheusSource(request.prometheus), metrics_urls=())
+        found = replace(found, prometheus=PrometheusSource(request.prometheus), metrics_pages=())
     if request.metrics_urls:
         if request.prometheus:
             raise UsageError("--prometheus and --metrics-url are two ways to read the same: give one")
-        found = replace(found, prometheus=None, metrics_urls=request.metrics_urls)
+        from latencydoctor.sources.pages_http import named_pages
+
+        found = replace(found, prometheus=None, metrics_pages=named_pages(request.metrics_urls, found.metrics_pages))
     return replace(
         found,
         triton_grpc=request.triton or found.triton_grpc,
@@ -77,7 +79,7 @@ def collect_live(
 ) -> Collected:
     """Read every configured source within the deadline."""
     deadline_s = length_s(request.deadline, "--deadline")
-    if configuration.metrics_urls and configuration.prometheus is None:
+    if configuration.metrics_pages and configuration.prometheus is None:
         return _collect_from_pages(request, configuration, content, observer)
     at_s = moment_s(request.at, "--at") if request.at else time.time()
     sources = build_sources(configuration, deadline_s, live=not request.at)
@@ -100,7 +102,7 @@ def _collect_from_pages(
     deadline_s = length_s(request.deadline, "--deadline")
     metrics_s = deadline_s - _facts_s(configuration, deadline_s)
     every_s = length_s(request.every, "--every") if request.every else None
-    pages = PageMetrics(configuration.metrics_urls, request.scrapes, every_s, metrics_s)
+    pages = PageMetrics(configuration.metrics_pages, request.scrapes, every_s, metrics_s)
     at_s = pages.record(
         content.dialects, lambda done_ratio, text: observer(Progress("metrics pages", text, done_ratio))
     )
@@ -115,11 +117,11 @@ def _facts_s(configuration: Configuration, deadline_s: float) -> float:
     return min(_FACTS_WITHIN_S, deadline_s / 4) if configuration.triton_grpc else 0.0
 
 
-def probe_page(url: str, content: Content, deadline_s: float) -> str:
+def probe_page(page: MetricsPage, content: Content, deadline_s: float) -> str:
     """What one metrics page holds, in words."""
     from latencydoctor.sources import pages_probe
 
-    return pages_probe.probe_page(url, content.dialects, deadline_s)
+    return pages_probe.probe_page(page, content.dialects, deadline_s)
 
 
 def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:
@@ -166,8 +168,8 @@ def _is_local(configuration: Configuration) -> bool:
     address = configuration.triton_grpc.rpartition(":")[0]
     if not address and configuration.prometheus is not None:
         address = urlsplit(configuration.prometheus.url).hostname or ""
-    elif not address and len(configuration.metrics_urls) == 1:
-        address = urlsplit(configuration.metrics_urls[0]).hostname or ""
+    elif not address and len(configuration.metrics_pages) == 1:
+        address = urlsplit(configuration.metrics_pages[0].url).hostname or ""
     return address.strip("[]") in ("localhost", "127.0.0.1", "::1")
 
 

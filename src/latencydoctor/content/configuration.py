@@ -8,13 +8,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping as Environment
 from pathlib import Path
+from typing import TypeVar
 
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import KnownError
-from latencydoctor.model.configuration import Configuration, Credentials, PrometheusSource, Slo, Tenant
+from latencydoctor.model.configuration import (
+    Configuration,
+    Credentials,
+    HttpSource,
+    MetricsPage,
+    PrometheusSource,
+    Slo,
+    Tenant,
+    TorchServeSource,
+)
 
 FILE_NAME = "latencydoctor.yaml"
 ENVIRONMENT_NAME = "LATENCYDOCTOR_CONFIG"
+
+_Asked = TypeVar("_Asked", bound=HttpSource)
 
 
 def find(explicit: Path | None, environment: Environment[str, str] = os.environ) -> Path | None:
@@ -49,8 +61,9 @@ def _read(top: Mapping, path: Path) -> Configuration:
     configuration = Configuration(
         path=str(path),
         prometheus=_prometheus(sources, path),
-        metrics_urls=_metrics_urls(sources),
+        metrics_pages=_metrics_pages(sources, path),
         triton_grpc=_triton(sources),
+        torchserve=_torchserve(sources, path),
         logs=_logs(sources, path),
         nvml=sources.flag("nvml", True) if sources else True,
         selector=top.text("selector", ""),
@@ -67,8 +80,16 @@ def _read(top: Mapping, path: Path) -> Configuration:
 
 def _prometheus(sources: Mapping | None, path: Path) -> PrometheusSource | None:
     node = sources.mapping("prometheus", None) if sources else None
-    if node is None:
-        return None
+    return _http(node, path, PrometheusSource) if node else None
+
+
+def _torchserve(sources: Mapping | None, path: Path) -> TorchServeSource | None:
+    node = sources.mapping("torchserve", None) if sources else None
+    return _http(node, path, TorchServeSource, "management") if node else None
+
+
+def _http(node: Mapping, path: Path, kind: type[_Asked], address: str = "url") -> _Asked:
+    """What is asked over HTTP, with all that it may want to see first; `address` names its URL's field."""
     credentials = Credentials(
         username=node.text("username", ""),
         password_env=node.text("password_env", ""),
@@ -80,9 +101,9 @@ def _prometheus(sources: Mapping | None, path: Path) -> PrometheusSource | None:
         if secret in node:
             hint = f"Use {'password' if secret == 'password' else 'bearer'}_env or _file to name where it lies."
             node.problem(f"a secret does not belong into this file: {secret}", secret, hint)
-            node.text(secret, "")
-    source = PrometheusSource(
-        url=node.text("url"),
+            node.pass_over(secret)
+    source = kind(
+        url=node.text(address),
         credentials=credentials,
         ca_file=_file(node, "ca_file", path),
         cert_file=_file(node, "cert_file", path),
@@ -90,19 +111,19 @@ def _prometheus(sources: Mapping | None, path: Path) -> PrometheusSource | None:
         tenant=_tenant(node, path),
     )
     if source.key_file and not source.cert_file:
-        node.problem("sources.prometheus.key_file needs a cert_file", "key_file", "Name the certificate of that key.")
+        node.problem(f"{node.name}.key_file needs a cert_file", "key_file", "Name the certificate of that key.")
     node.close()
     return source
 
 
-def _tenant(prometheus: Mapping, path: Path) -> Tenant | None:
-    node = prometheus.mapping("tenant", None)
+def _tenant(source: Mapping, path: Path) -> Tenant | None:
+    node = source.mapping("tenant", None)
     if node is None:
         return None
     tenant = Tenant(node.text("header"), node.text("value_env", ""), _file(node, "value_file", path))
     if bool(tenant.value_env) == bool(tenant.value_file):
         node.problem(
-            "sources.prometheus.tenant needs either value_env or value_file",
+            f"{node.name} needs either value_env or value_file",
             "header",
             "Name the environment variable or the file that holds the tenant.",
         )
@@ -115,12 +136,14 @@ def _file(node: Mapping, key: str, path: Path) -> str:
     return _below(path, text) if text else ""
 
 
-def _metrics_urls(sources: Mapping | None) -> tuple[str, ...]:
-    urls = sources.texts("metrics", ()) if sources else ()
-    if sources and urls and "prometheus" in sources:
+def _metrics_pages(sources: Mapping | None, path: Path) -> tuple[MetricsPage, ...]:
+    """Each is an address, or a mapping where the page wants to know who reads it."""
+    items = sources.texts_or_mappings("metrics") if sources else ()
+    pages = tuple(MetricsPage(item) if isinstance(item, str) else _http(item, path, MetricsPage) for item in items)
+    if sources and pages and "prometheus" in sources:
         hint = "A Prometheus that scrapes the pages knows their past as well: leave out metrics."
         sources.problem("sources has both prometheus and metrics; only one is read", "metrics", hint)
-    return urls
+    return pages
 
 
 def _triton(sources: Mapping | None) -> str:

@@ -70,6 +70,10 @@ class Mapping:
         """Note a problem of the caller's at a field."""
         self.problems.add(message, self.location(key), hint)
 
+    def pass_over(self, key: str) -> None:
+        """Take a field without looking at it, for one whose value must not be shown in a message."""
+        self._taken.add(key)
+
     def text(self, key: str, default: str | _Required = REQUIRED) -> str:
         """A non-empty text (or the default); `yes`, `no` and dates must be quoted to count as text."""
         value = self._take(key, default)
@@ -127,6 +131,21 @@ class Mapping:
         if key not in self._nodes and not isinstance(default, _Required):
             return default
         return tuple(values)
+
+    def texts_or_mappings(self, key: str) -> tuple[str | Mapping, ...]:
+        """A list, empty when it is absent, whose items are texts or mappings; others are noted and left out."""
+        items: list[str | Mapping] = []
+        for index, node in enumerate(self._sequence(key, ())):
+            name = f"{self._dotted(key)}[{index}]"
+            value = construct(node) if isinstance(node, yaml.ScalarNode) else node
+            if isinstance(value, str) and value:
+                items.append(value)
+            elif isinstance(node, yaml.MappingNode):
+                items.append(Mapping(node, self.path, name, self.problems))
+            else:
+                message = f"{name} must be text or a mapping of names to values, not {_shown(value)}"
+                self.problems.add(message, location_of(self.path, node))
+        return tuple(items)
 
     def mapping(self, key: str, default: _Required | None = REQUIRED) -> Mapping | None:
         """The mapping below a key; None when it is absent (a problem if required) or no mapping (always one)."""

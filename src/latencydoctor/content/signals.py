@@ -7,7 +7,7 @@ from pathlib import Path
 
 from latencydoctor.content.locate import ContentRoot, yaml_files
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
-from latencydoctor.model.rule import AbsentSignal, Dialect, SignalExpression, SignalName, Summary
+from latencydoctor.model.rule import AbsentSignal, Dialect, Family, SignalExpression, SignalName, Summary
 
 NAMES_FILE = "_names.yaml"
 STATUSES = ("stable", "experimental", "deprecated")
@@ -51,6 +51,7 @@ def _read_name(name: str, entry: Mapping) -> SignalName:
         needs=entry.text("needs"),
         higher_is_worse=entry.flag("higher_is_worse"),
         summary=Summary(entry.choice("summary", tuple(Summary), Summary.MEDIAN)),
+        family=Family(entry.choice("family", tuple(Family))),
     )
     entry.close()
     return signal

@@ -26,8 +26,8 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class PrometheusSource:
-    """A Prometheus, or what speaks its API, at `url` (a path prefix is kept).
+class HttpSource:
+    """Something to ask over HTTP at `url`, and how to be let in.
 
     `ca_file` is the CA that its certificate must come from; `cert_file` and `key_file` are the client's own.
     """
@@ -38,6 +38,21 @@ class PrometheusSource:
     cert_file: str = ""
     key_file: str = ""
     tenant: Tenant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusSource(HttpSource):
+    """A Prometheus, or what speaks its API (a path prefix is kept)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsPage(HttpSource):
+    """One metrics page, read where there is no Prometheus; an address without a path means its `/metrics`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchServeSource(HttpSource):
+    """A TorchServe's management API; its `bearer_file` may be the key_file.json that TorchServe writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +68,16 @@ class Slo:
 class Configuration:
     """Everything `latencydoctor.yaml` can say; `path` is where it was read, empty when defaults are in use.
 
-    `metrics_urls` are metrics pages to read where there is no Prometheus. `triton_grpc` is host:port,
+    `metrics_pages` are read where there is no Prometheus. `triton_grpc` is host:port,
     `logs` are paths, folders or globs; `thresholds` override a playbook's by name;
     `bundled_state` is the state folder of a bundled stack that fixes may change, empty when there is none.
     """
 
     path: str = ""
     prometheus: PrometheusSource | None = None
-    metrics_urls: tuple[str, ...] = ()
+    metrics_pages: tuple[MetricsPage, ...] = ()
     triton_grpc: str = ""
+    torchserve: TorchServeSource | None = None
     logs: tuple[str, ...] = ()
     nvml: bool = True
     selector: str = ""

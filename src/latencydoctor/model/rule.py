@@ -101,9 +101,26 @@ class Summary(StrEnum):
     LATEST = "latest"
 
 
+class Family(StrEnum):
+    """The witness a signal comes from. What one part says of itself twice is said once, for it may be wrong twice."""
+
+    FRONT_END = "front_end"
+    SERVER = "server"
+    ENGINE = "engine"
+    ACCELERATOR = "accelerator"
+    CACHE = "cache"
+    CONFIG = "config"
+    HOST = "host"
+    PLATFORM = "platform"
+    CLIENT = "client"
+
+
 @dataclass(frozen=True, slots=True)
 class SignalName:
-    """A normalised signal: its unit, whether more of it is worse, and what would have to be there to see it."""
+    """A normalised signal: its unit, whether more of it is worse, and what would have to be there to see it.
+
+    `family` says which other signals are no second opinion.
+    """
 
     id: str
     unit: str
@@ -111,3 +128,4 @@ class SignalName:
     needs: str
     higher_is_worse: bool
     summary: Summary = Summary.MEDIAN
+    family: Family = Family.SERVER

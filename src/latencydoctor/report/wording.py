@@ -21,6 +21,8 @@ _NAMES = {
     "config_preferred_batch_size": "preferred batch size",
     "config_queue_delay_ms": "batch queue delay",
     "config_dynamic_batching": "dynamic batching",
+    "config_instance_count": "instances configured",
+    "config_queue_size": "queue size",
     "preprocess_share_ratio": "preprocessing share",
     "preprocess_time_ms": "preprocessing time",
     "network_time_ms": "time outside the server",

@@ -1,4 +1,4 @@
-"""A Prometheus's address and credentials, checked before the first request; no secret is ever part of a message."""
+"""An address to ask and the credentials for it, checked before the first request; no message ever holds a secret."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from latencydoctor.errors import Location, SourceError
 from latencydoctor.evidence.redact import plain
-from latencydoctor.model.configuration import Credentials, PrometheusSource, Tenant
+from latencydoctor.model.configuration import Credentials, HttpSource, Tenant
 
 MAX_SECRET_BYTES = 16 * 1024
 """The largest credential file; a Kubernetes service-account token has about 1 kB."""
@@ -35,10 +35,22 @@ class Address:
     certificate: tuple[str, str] | None = None
 
 
-def read_address(source: PrometheusSource, environment: Mapping[str, str] = os.environ) -> Address:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked and its address are called so in messages; `example` is what a good address looks like."""
+
+    name: str
+    url: str
+    example: str
+
+
+PROMETHEUS = Asked("Prometheus", "the Prometheus URL", "http://prometheus.example:9090, a path prefix is kept")
+
+
+def read_address(source: HttpSource, environment: Mapping[str, str] = os.environ, asked: Asked = PROMETHEUS) -> Address:
     """Check a source's address and read its credentials; `SourceError` says what to correct."""
-    url, user_password = _split(source.url)
-    header = _header(source.credentials, environment)
+    url, user_password = _split(source.url, asked)
+    header = _header(source.credentials, environment, asked)
     if user_password and not header:
         header = _basic(user_password)
     headers = (("Authorization", header),) if header else ()
@@ -46,10 +58,10 @@ def read_address(source: PrometheusSource, environment: Mapping[str, str] = os.e
         raise SourceError(
             "the CA file does not exist", hint="Correct ca_file.", location=Location(plain(source.ca_file, 300))
         )
-    return Address(url, (*headers, *_tenant(source.tenant, environment)), source.ca_file, _certificate(source))
+    return Address(url, (*headers, *_tenant(source.tenant, environment, asked)), source.ca_file, _certificate(source))
 
 
-def _tenant(tenant: Tenant | None, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _tenant(tenant: Tenant | None, environment: Mapping[str, str], asked: Asked) -> tuple[tuple[str, str], ...]:
     """The header by which stores for many teams tell whose series are meant."""
     if tenant is None:
         return ()
@@ -57,10 +69,10 @@ def _tenant(tenant: Tenant | None, environment: Mapping[str, str]) -> tuple[tupl
         raise SourceError(
             f"{plain(tenant.header, 60)!r} cannot be the tenant's header", hint="It is X-Scope-OrgID for most stores."
         )
-    return ((tenant.header, _secret(tenant.value_env, tenant.value_file, environment)),)
+    return ((tenant.header, _secret(tenant.value_env, tenant.value_file, environment, asked)),)
 
 
-def _certificate(source: PrometheusSource) -> tuple[str, str] | None:
+def _certificate(source: HttpSource) -> tuple[str, str] | None:
     """The client's certificate, loaded once here: later a library would ask for a pass phrase on the terminal."""
     if not source.cert_file:
         return None
@@ -83,19 +95,24 @@ def _certificate(source: PrometheusSource) -> tuple[str, str] | None:
     return files
 
 
-def _split(url: str) -> tuple[str, str]:
+def bare_url(url: str, asked: Asked) -> str:
+    """An address without the credentials it may carry; `SourceError` when it is none."""
+    return _split(url, asked)[0]
+
+
+def _split(url: str, asked: Asked) -> tuple[str, str]:
     """The URL without credentials, and `user:password` if it carried any."""
-    hint = "It should look like http://prometheus.example:9090, a path prefix is kept."
+    hint = f"It should look like {asked.example}."
     try:
         parts = urlsplit(url.strip())
         port = parts.port
     except ValueError as error:
-        raise SourceError("the Prometheus URL is malformed", hint=hint) from error
+        raise SourceError(f"{asked.url} is malformed", hint=hint) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise SourceError("the Prometheus URL must start with http:// or https:// and name a host", hint=hint)
+        raise SourceError(f"{asked.url} must start with http:// or https:// and name a host", hint=hint)
     if parts.query or parts.fragment:
         # Not shown: a query often carries a token.
-        raise SourceError("the Prometheus URL must not have a query or a fragment", hint=hint)
+        raise SourceError(f"{asked.url} must not have a query or a fragment", hint=hint)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     netloc = host if port is None else f"{host}:{port}"
     bare = urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", ""))
@@ -103,11 +120,11 @@ def _split(url: str) -> tuple[str, str]:
     return bare, user_password
 
 
-def _header(credentials: Credentials, environment: Mapping[str, str]) -> str:
-    bearer = _secret(credentials.bearer_env, credentials.bearer_file, environment)
+def _header(credentials: Credentials, environment: Mapping[str, str], asked: Asked) -> str:
+    bearer = _secret(credentials.bearer_env, credentials.bearer_file, environment, asked)
     if bearer:
         return f"Bearer {bearer}"
-    password = _secret(credentials.password_env, credentials.password_file, environment)
+    password = _secret(credentials.password_env, credentials.password_file, environment, asked)
     return _basic(f"{credentials.username}:{password}") if credentials.username else ""
 
 
@@ -115,13 +132,13 @@ def _basic(user_password: str) -> str:
     return "Basic " + base64.b64encode(user_password.encode()).decode()
 
 
-def _secret(variable: str, file: str, environment: Mapping[str, str]) -> str:
+def _secret(variable: str, file: str, environment: Mapping[str, str], asked: Asked) -> str:
     if variable:
         value = environment.get(variable, "")
         if not value:
             raise SourceError(
                 f"the environment variable {plain(variable, 100)} is not set",
-                hint="It should hold the credentials for Prometheus.",
+                hint=f"It should hold the credentials for {asked.name}.",
             )
         return _checked(value, plain(variable, 100))
     return _checked(_read_secret(Path(file)), plain(file, 300)) if file else ""

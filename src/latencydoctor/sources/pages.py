@@ -21,6 +21,7 @@ from latencydoctor.evidence.promql import (
     evaluate_at,
     parse,
 )
+from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.model.evidence import Gap, GapReason, Proof, QueryRecord, Selection
 from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.model.rule import Dialect
@@ -59,7 +60,7 @@ class PageMetrics:
     `scrapes` and `every_s` are as `make_schedule` takes them; the deadline holds for reading and computing together.
     """
 
-    urls: Sequence[str]
+    pages: Sequence[MetricsPage]
     scrapes: int | None
     every_s: float | None
     deadline_s: float
@@ -72,7 +73,7 @@ class PageMetrics:
 
     def __post_init__(self) -> None:
         self.schedule = make_schedule(self.scrapes, self.every_s, self.deadline_s)
-        self._fates = [_Fate(place) for place in places_of(self.urls, self.environment)]
+        self._fates = [_Fate(place) for place in places_of(self.pages, self.environment)]
         self._deadline = Deadline.after(self.deadline_s)
 
     def record(self, dialects: Sequence[Dialect], tell: Tell) -> float:

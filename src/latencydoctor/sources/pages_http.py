@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from latencydoctor.errors import SourceError, UsageError
 from latencydoctor.evidence.promql import PageError
 from latencydoctor.evidence.promql.page import is_openmetrics
 from latencydoctor.evidence.redact import plain
-from latencydoctor.model.configuration import PrometheusSource
-from latencydoctor.sources.address import Address, read_address
+from latencydoctor.model.configuration import MetricsPage
+from latencydoctor.sources.address import Address, Asked, bare_url, read_address
 from latencydoctor.sources.allowance import Allowance
 from latencydoctor.sources.transport import (
     Authentication,
@@ -32,6 +32,7 @@ MOST_PAGES = 64
 MAX_PAGE_BYTES = 32 * 1024 * 1024
 """A page of 100,000 series with long labels has about 20 MB."""
 
+_ASKED = Asked("the metrics page", "the metrics page URL", "http://server.example:8002/metrics")
 _ACCEPT = "text/plain;version=0.0.4;q=0.9,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3,*/*;q=0.1"
 _TEXT = ("text/plain", "application/openmetrics-text", "application/octet-stream", "")
 _OPENMETRICS = "application/openmetrics-text"
@@ -45,12 +46,23 @@ class Place:
     instance: str
 
 
-def places_of(urls: Sequence[str], environment: Mapping[str, str] = os.environ) -> tuple[Place, ...]:
+def named_pages(urls: Sequence[str], configured: Sequence[MetricsPage]) -> tuple[MetricsPage, ...]:
+    """The pages that addresses name, with the credentials of a configured page of that very address.
+
+    Any other address takes none along, and one that carries its own is taken as it is.
+    """
+    known = {_page_url(page.url): page for page in reversed(configured)}
+    return tuple(MetricsPage(url) if "@" in url else known.get(_page_url(url), MetricsPage(url)) for url in urls)
+
+
+def places_of(pages: Sequence[MetricsPage], environment: Mapping[str, str] = os.environ) -> tuple[Place, ...]:
     """The pages named, each once; `SourceError` or `UsageError` for an address that cannot be one."""
     addresses: dict[str, Address] = {}
-    for url in urls:
-        address = _address(url, environment)
-        addresses.setdefault(address.url, address)
+    for page in pages:
+        address = _address(page, environment)
+        if addresses.setdefault(address.url, address) != address:
+            hint = "Leave one of them out: which credentials are meant cannot be told."
+            raise SourceError(f"the metrics page {_host(address.url)} is named twice, and not alike", hint=hint)
     if len(addresses) > MOST_PAGES:
         raise UsageError(
             f"{len(addresses)} metrics pages are more than the {MOST_PAGES} that are read at a time",
@@ -63,15 +75,15 @@ def places_of(urls: Sequence[str], environment: Mapping[str, str] = os.environ) 
     )
 
 
-def _address(url: str, environment: Mapping[str, str]) -> Address:
-    try:
-        found = read_address(PrometheusSource(url), environment)
-    except SourceError as error:
-        message = error.message.replace("the Prometheus URL", "a metrics page's URL")
-        raise SourceError(message, hint="It should look like http://server.example:8002/metrics.") from error
-    if urlsplit(found.url).path:
-        return found
-    return Address(found.url + DEFAULT_PATH, found.headers, found.ca_file, found.certificate)
+def _address(page: MetricsPage, environment: Mapping[str, str]) -> Address:
+    found = read_address(page, environment, _ASKED)
+    return found if urlsplit(found.url).path else replace(found, url=found.url + DEFAULT_PATH)
+
+
+def _page_url(url: str) -> tuple[tuple[str, str, int | None], str]:
+    """What is the same for two ways to write one address; `SourceError` for what is none."""
+    bare = bare_url(url, _ASKED)
+    return origin_of(bare), urlsplit(bare).path or DEFAULT_PATH
 
 
 def _host(url: str) -> str:
@@ -98,12 +110,14 @@ class PageReader:
         address = self.place.address
         self._session.auth = Authentication(origin_of(address.url), dict(address.headers))
         self._session.headers["Accept"] = _ACCEPT
+        self._session.cert = address.certificate
 
     def read(self, within: Deadline) -> str | TransportError | PageError:
         """The page's text, or the failure."""
         self._deadline = within
         try:
-            response = self._session.get(self.place.address.url)
+            # Said for each request, because $REQUESTS_CA_BUNDLE beats what a session says.
+            response = self._session.get(self.place.address.url, verify=self.place.address.ca_file or True)
             return _text(response.content, response.headers.get("content-type", ""))
         except (TransportError, PageError) as error:
             return error
@@ -123,8 +137,10 @@ def _text(body: bytes, content_type: str) -> str:
 
 
 CONFIGURED_WRONGLY = {
-    FailureKind.TLS: "Check the certificate, and that the address is right.",
-    FailureKind.CREDENTIALS: "Write credentials into the address: https://user:password@host/metrics.",
+    FailureKind.TLS: "Name your own CA with ca_file and, if it asks for one, your certificate with cert_file, "
+    "beside the page's url under sources.metrics in the configuration file.",
+    FailureKind.CREDENTIALS: "Name them beside the page's url under sources.metrics in the configuration file: "
+    "bearer_env, bearer_file, or username with password_env or password_file.",
     FailureKind.NOT_FOUND: "Check the address's path: most servers have their page at /metrics.",
     FailureKind.REDIRECT: "Give the address that it redirects to, if you trust it.",
     FailureKind.TOO_LARGE: "Ask the Prometheus that scrapes this page (--prometheus URL).",

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from latencydoctor.errors import CannotTell, SourceError
 from latencydoctor.evidence.promql import PageError, Recording
 from latencydoctor.evidence.queries import Present, detected
+from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.model.rule import Dialect
 from latencydoctor.sources.pages_http import CONFIGURED_WRONGLY, PageReader, places_of
 from latencydoctor.sources.transport import Deadline, TransportError
 
 
-def probe_page(url: str, dialects: Sequence[Dialect], within_s: float) -> str:
+def probe_page(page: MetricsPage, dialects: Sequence[Dialect], within_s: float) -> str:
     """What a page holds, in words; `SourceError` when its address is wrong, `CannotTell` when it does not answer."""
-    (place,) = places_of([url])
+    (place,) = places_of([page])
     answer = PageReader(place, 1).read(Deadline.after(within_s))
     if isinstance(answer, TransportError):
         if answer.kind in CONFIGURED_WRONGLY:

@@ -245,12 +245,12 @@ def _refuse_errors(response: requests.Response, *, json_only: bool) -> None:
 
 
 def _reason(response: requests.Response) -> str:
-    """The server's own words, where it says them in Prometheus's form."""
+    """The server's own words, where it says them in Prometheus's form or TorchServe's."""
     try:
         answer = response.json()
-    except requests.JSONDecodeError:
+    except (requests.JSONDecodeError, RecursionError):
         return ""
-    message = answer.get("error") if isinstance(answer, dict) else None
+    message = (answer.get("error") or answer.get("message")) if isinstance(answer, dict) else None
     return f": {plain(message)}" if isinstance(message, str) and message else ""
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from latencydoctor.content.configuration import find, load
 from latencydoctor.errors import ContentErrors, KnownError
-from latencydoctor.model.configuration import Configuration, Credentials, Slo, Tenant
+from latencydoctor.model.configuration import Configuration, Credentials, Slo, Tenant, TorchServeSource
 
 FULL = """\
 sources:
@@ -21,6 +21,7 @@ sources:
     key_file: me.key
     tenant: {header: X-Scope-OrgID, value_env: TEAM}
   triton: {grpc: "triton:8001"}
+  torchserve: {management: "https://torch:8081", bearer_file: key_file.json, ca_file: /etc/ca.pem}
   logs: [logs/*.log, /var/log/triton.log]
   nvml: false
 selector: namespace="prod"
@@ -46,6 +47,9 @@ def test_everything_it_can_say(tmp_path: Path) -> None:
     assert (found.prometheus.cert_file, found.prometheus.key_file) == ("/etc/tls/me.pem", str(tmp_path / "me.key"))
     assert found.prometheus.tenant == Tenant("X-Scope-OrgID", value_env="TEAM")
     assert found.triton_grpc == "triton:8001"
+    assert found.torchserve == TorchServeSource(
+        "https://torch:8081", Credentials(bearer_file=str(tmp_path / "key_file.json")), "/etc/ca.pem"
+    )
     assert found.logs == (str(tmp_path / "logs/*.log"), "/var/log/triton.log")
     assert (found.nvml, found.selector, found.model) == (False, 'namespace="prod"', "ranker")
     assert found.slo == Slo(800, 0.01, 3)
@@ -75,6 +79,12 @@ def test_what_it_does_not_say_has_its_default(tmp_path: Path) -> None:
             "tenant needs either value_env or value_file",
         ),
         ("sources:\n  prometheus: {url: x, tenant: {value_env: A}}\n", "sources.prometheus.tenant.header is missing"),
+        ("sources:\n  torchserve: {bearer_env: A}\n", "sources.torchserve.management is missing"),
+        ("sources:\n  torchserve: {management: x, token: hunter2}\n", "a secret does not belong into this file: token"),
+        (
+            "sources:\n  torchserve: {management: x, key_file: key_file.json}\n",
+            "sources.torchserve.key_file needs a cert_file",
+        ),
         ("- a list\n", "mapping"),
     ],
 )

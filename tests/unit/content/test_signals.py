@@ -9,12 +9,12 @@ import pytest
 from latencydoctor.content.locate import ContentRoot, locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import ContentErrors
-from latencydoctor.model.rule import AbsentSignal, Summary
+from latencydoctor.model.rule import AbsentSignal, Family, Summary
 
 NAMES = """
 signals:
-  queue_time_ms: {title: queue time, unit: ms, needs: a counter, higher_is_worse: true}
-  resets: {title: resets, needs: a counter, higher_is_worse: true, summary: largest}
+  queue_time_ms: {title: queue time, unit: ms, needs: a counter, higher_is_worse: true, family: engine}
+  resets: {title: resets, needs: a counter, higher_is_worse: true, summary: largest, family: server}
 """
 DIALECT = """
 id: mine
@@ -51,9 +51,9 @@ def test_the_projects_own_content_is_sound() -> None:
 
 def test_a_dialect_is_read(tmp_path: Path) -> None:
     names, (dialect,) = read_signals(content(tmp_path))
-    assert [(name.id, name.unit, name.summary) for name in names] == [
-        ("queue_time_ms", "ms", Summary.MEDIAN),
-        ("resets", "", Summary.LARGEST),
+    assert [(name.id, name.unit, name.summary, name.family) for name in names] == [
+        ("queue_time_ms", "ms", Summary.MEDIAN, Family.ENGINE),
+        ("resets", "", Summary.LARGEST, Family.SERVER),
     ]
     assert (dialect.id, dialect.status, dialect.model_label, dialect.verified) == ("mine", "experimental", "", "")
     (item,) = dialect.signals
@@ -122,13 +122,14 @@ def test_mistakes_are_told_with_their_line(tmp_path: Path, old: str, new: str, m
 
 def test_mistakes_in_names_are_told_and_all_at_once(tmp_path: Path) -> None:
     names = NAMES.replace("summary: largest", "summary: odd").replace(
-        "needs: a counter, higher_is_worse: true}\n  res", "}\n  res"
+        "needs: a counter, higher_is_worse: true, family: engine}\n  res", "family: ours}\n  res"
     )
     with pytest.raises(ContentErrors) as caught:
         read_signals(content(tmp_path, DIALECT.replace("prefer: 5", ""), names))
     text = str(caught.value)
     assert "signals.queue_time_ms.needs is missing" in text
     assert "signals.queue_time_ms.higher_is_worse is missing" in text
+    assert "signals.queue_time_ms.family is 'ours', not one of: front_end, server, engine" in text
     assert "signals.resets.summary is 'odd'" in text
     assert "prefer is missing" in text
 
