@@ -1,4 +1,4 @@
-"""Log rules, dialects, cause rules and playbooks together: all problems of all files at once, and that they fit each other."""
+"""Log rules, dialects, causes and playbooks together: all problems of all files at once, and that they fit."""
 
 from __future__ import annotations
 

@@ -71,9 +71,9 @@ def _examine(rule: CauseRule, evidence: Evidence, before: Evidence | None, overr
     refuted = judge(rule.refute, evidence, thresholds) if rule.refute is not None else None
     against = refuted.findings if refuted else ()
     standing = _standing(confirmed.answer, refuted.answer if refuted else Answer.NO)
-    if standing in (Standing.CONFIRMED, Standing.POSSIBLE) and before is not None and rule.kind is CauseKind.CAUSE:
-        if judge(rule.confirm, before, thresholds).answer is Answer.YES:
-            standing = Standing.CHRONIC
+    held_before = before is not None and judge(rule.confirm, before, thresholds).answer is Answer.YES
+    if held_before and rule.kind is CauseKind.CAUSE and standing in (Standing.CONFIRMED, Standing.POSSIBLE):
+        standing = Standing.CHRONIC
     return Examined(rule, standing, confirmed.findings, against)
 
 
@@ -93,21 +93,14 @@ def _before(evidence: Evidence) -> Evidence | None:
     """
     if evidence.baseline_window is None:
         return None
-    measures = tuple(_was(measure, evidence) for measure in evidence.measures)
-    lost = tuple(
-        Gap(measure.signal, GapReason.TOO_FEW_SAMPLES, "no baseline", measure.signal)
-        for measure in evidence.measures
-        if _was(measure, evidence) is None
-    )
-    return replace(
-        evidence,
-        measures=tuple(measure for measure in measures if measure is not None),
-        gaps=(*lost, *evidence.gaps),
-        log_events=(),
-    )
+    measures = (_was(measure) for measure in evidence.measures)
+    known = tuple(measure for measure in measures if measure is not None)
+    lost = {measure.signal for measure in evidence.measures} - {measure.signal for measure in known}
+    gaps = tuple(Gap(signal, GapReason.TOO_FEW_SAMPLES, "no baseline") for signal in sorted(lost))
+    return replace(evidence, measures=known, gaps=(*gaps, *evidence.gaps), log_events=())
 
 
-def _was(measure: Measure, evidence: Evidence) -> Measure | None:
+def _was(measure: Measure) -> Measure | None:
     if measure.baseline is not None:
         return replace(measure, value=measure.baseline, worst=measure.baseline)
     return measure if measure.constant else None

@@ -13,6 +13,7 @@ from latencydoctor.diagnosis.confidence import confidence_in
 from latencydoctor.diagnosis.examine import Examined, Standing, by_id, examine
 from latencydoctor.diagnosis.ledger import LEDGER_SIGNALS, split_time
 from latencydoctor.diagnosis.suspects import (
+    NOTHING,
     Ranked,
     as_not_evaluable,
     as_ruled_out,
@@ -46,7 +47,7 @@ class _Reasoned:
 
     walked: Walked
     examined: tuple[Examined, ...] = ()
-    ranked: Ranked = Ranked((), {}, ())
+    ranked: Ranked = NOTHING
     top: Examined | None = None
     tree: TreeAnswer | None = None
 

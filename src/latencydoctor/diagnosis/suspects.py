@@ -1,4 +1,4 @@
-"""Which of the causes that hold is the one to name: artefacts are folded under what explains them, then upstream first."""
+"""Which of the causes that hold is the one to name: artefacts are folded under what explains them, upstream first."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class Ranked:
     folded: Mapping[str, tuple[Examined, ...]]
     lesser: tuple[Examined, ...]
     """What holds but did not begin with the incident, or only makes it worse."""
+
+
+NOTHING = Ranked((), {}, ())
+"""Where nothing was examined."""
 
 
 def rank(examined: Sequence[Examined]) -> Ranked:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from latencydoctor.evidence.derived import derive
+from latencydoctor.evidence.derived import DERIVED_SIGNALS, derive
 from latencydoctor.evidence.incident import Judgement, judge
 from latencydoctor.evidence.measures import compare, measure_fact, measure_series
 from latencydoctor.evidence.onset import first_movers
 from latencydoctor.evidence.series import Grid, Points, make_grid, place
+from latencydoctor.evidence.spread import SPREADS, spreads
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.evidence import Collected, Evidence, Gap, GapReason, IncidentState, Measure
 from latencydoctor.model.rule import SignalName
@@ -32,8 +33,12 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         ]
     window = grid.window(judgement.first, judgement.last)
     known = {measure.signal for measure in measures}
-    measures += [measure_fact(fact, window) for fact in collected.facts if fact.signal not in known]
-    measures += derive(measures)
+    measures += [
+        measure_fact(fact, window, names[fact.signal].family)
+        for fact in collected.facts
+        if fact.signal in names and fact.signal not in known
+    ]
+    measures += [*spreads(points, names, grid, judgement), *derive(measures)]
     in_incident = judgement.incident.state is IncidentState.INCIDENT
     movers = (
         first_movers(points, grid, judgement.first, judgement.baseline) if in_incident and judgement.baseline else ()
@@ -72,7 +77,14 @@ def _measures(
 
 def _unoffered(signals: Sequence[SignalName]) -> list[Gap]:
     """For signals that no source said a word about; what is known of a gap comes before these."""
-    return [Gap(name.id, GapReason.NOT_CONFIGURED, "no source that was read offers it") for name in signals]
+    made_of = dict(reversed(DERIVED_SIGNALS))
+    made_of |= {spread: (signal,) for spread, signal in SPREADS.items()}
+    return [
+        Gap(name.id, GapReason.NOT_CONFIGURED, f"it follows from {' and '.join(made_of[name.id])}")
+        if name.id in made_of
+        else Gap(name.id, GapReason.NOT_CONFIGURED, "no source that was read offers it")
+        for name in signals
+    ]
 
 
 def _gaps(gaps: Sequence[Gap], known: set[str], names: Mapping[str, SignalName]) -> tuple[Gap, ...]:

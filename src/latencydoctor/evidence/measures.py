@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from latencydoctor.evidence.series import Grid, Points, median
 from latencydoctor.model.evidence import Fact, Measure, Window
-from latencydoctor.model.rule import SignalName, Summary
+from latencydoctor.model.rule import Family, SignalName, Summary
 
 
 def measure_series(
@@ -29,6 +29,7 @@ def measure_series(
         baseline_window=grid.window(*baseline) if baseline and before is not None else None,
         proof=held.series.proof,
         simulated=held.series.simulated,
+        family=name.family.value,
     )
 
 
@@ -40,25 +41,24 @@ def compare(measure: Measure, name: SignalName, usual: Sequence[float], window: 
     return replace(measure, baseline=before, baseline_window=window)
 
 
-def measure_fact(fact: Fact, window: Window) -> Measure:
-    """A fact as a measure: it has no history here, so there is no baseline and nothing follows from change."""
+def measure_fact(fact: Fact, window: Window, family: Family) -> Measure:
+    """A fact as a measure: it has no history here, so there is no baseline and nothing follows from change.
+
+    A setting stays as it is until it is changed; a clock or a load read once says nothing of before.
+    """
     return Measure(
-        fact.signal,
-        fact.unit,
-        fact.value,
-        None,
-        fact.value,
-        window,
-        None,
-        fact.proof,
-        fact.simulated,
-        constant=_is_setting(fact),
+        signal=fact.signal,
+        unit=fact.unit,
+        value=fact.value,
+        baseline=None,
+        worst=fact.value,
+        window=window,
+        baseline_window=None,
+        proof=fact.proof,
+        simulated=fact.simulated,
+        constant=family is Family.CONFIG,
+        family=family.value,
     )
-
-
-def _is_setting(fact: Fact) -> bool:
-    """Whether it stays as it is: a limit or a switch does, a clock or a load does not."""
-    return fact.signal.startswith(("config_", "model_is_"))
 
 
 def _summary(values: list[float], summary: Summary) -> float | None:
