@@ -12,7 +12,6 @@ from latencydoctor.model.configuration import Slo
 from latencydoctor.model.evidence import Collected, Evidence, Gap, GapReason, IncidentState, Measure
 from latencydoctor.model.rule import SignalName
 
-
 _ASKED_IN_VAIN = frozenset({GapReason.UNREACHABLE, GapReason.BAD_ANSWER, GapReason.DEADLINE, GapReason.NOT_CONFIGURED})
 
 
