@@ -309,7 +309,8 @@ def test_a_batch_is_answered_and_accounted_for(tmp_path: Path, encoded: Path, ac
         made[name] = Series()
         return made[name]
 
-    serve = FaqServing(accelerator, (1, 2), Place(model_path(), encoded, tmp_path / "device.lock"), make)
+    place = Place(model_path(), encoded, tmp_path / "device.lock", tmp_path / "device.clock")
+    serve = FaqServing(accelerator, (1, 2), place, make)
     rows = TextTokenizer().batch(["Where is my parcel?", "How can I pay for what I ordered?"])
     ids = np.array([row.ids for row in rows], dtype=np.int64)
     mask = np.array([row.mask for row in rows], dtype=np.int64)
@@ -323,3 +324,9 @@ def test_a_batch_is_answered_and_accounted_for(tmp_path: Path, encoded: Path, ac
     assert made["sim_accelerator_instances_busy_seconds_total"].value == pytest.approx(0.044)
     used = profile.load("small").memory_bytes(2)
     assert made["sim_accelerator_memory_used_bytes"].value == used
+    assert made["sim_accelerator_throttled"].value == 0
+    place.device_clock.write_text("500")
+    serve(ids, mask, lambda found: found[0].tolist())
+    assert made["sim_accelerator_clock_mhz"].value == 500
+    assert made["sim_accelerator_throttled"].value == 1
+    assert made["sim_accelerator_busy_seconds_total"].value == pytest.approx(0.010)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from latencydoctor.app.drill_ports import Executions, Place, Treated
 from latencydoctor.app.ports import Observer, Progress
 from latencydoctor.model.diagnosis import Diagnosis
-from latencydoctor.model.drill import Scenario
+from latencydoctor.model.drill import Injection, Scenario
 from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
 from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Verification
 from tests.fakes.clock import FakeClock
@@ -42,6 +42,9 @@ class FakePatient:
         observer(Progress("up", "fake ready"))
         return Place("http://fake", scenario.accelerator, ("one?", "two?"), 5000.0)
 
+    def strike(self, injection: Injection) -> None:
+        self.scene.calls.append(f"strike {injection.blow}")
+
     def firing(self) -> tuple[str, ...]:
         scene = self.scene
         since = scene.crowd_s + scene.alert_after_s if scene.crowd_s is not None else None
@@ -66,6 +69,7 @@ class FakeLoad:
 
     def switch(self, phase: str) -> None:
         self.scene.calls.append(f"switch {phase}")
+        assert phase in [known.name for known in self.plan.phases]
         self.scene.crowd_s = self.scene.clock.now_s()
 
     def settled(self, end_s: float) -> bool:
@@ -75,7 +79,7 @@ class FakeLoad:
         scene = self.scene
         crowd = scene.crowd_s is not None and start_s >= scene.crowd_s
         slow = crowd and scene.broken and (scene.fixed_s is None or start_s < scene.fixed_s)
-        rate = self.plan.phases[1 if crowd else 0].rate_rps
+        rate = next(one.rate_rps for one in self.plan.phases if one.name == ("crowd" if crowd else "calm"))
         count = round(rate * (end_s - start_s))
         p99_ms = SLOW_MS if slow else FAST_MS
         return WindowStats(

@@ -59,9 +59,9 @@ def judge(course: Course) -> None:
     """Add a miss for everything that did not go as the scenario designed it."""
     misses = course.misses
     _judge_cause(course)
-    if course.scenario.expected_cause is not None and course.alert_s is None:
+    if course.scenario.accepted_causes and course.alert_s is None:
         misses.append("the alert did not fire")
-    if course.scenario.expected_cause is None and course.alert_s is not None:
+    if not course.scenario.accepted_causes and course.alert_s is not None:
         misses.append("an alert fired although the settings are healthy")
     if course.scenario.expected_fix:
         _judge_fix(course)
@@ -76,10 +76,11 @@ def judge(course: Course) -> None:
 
 def _judge_cause(course: Course) -> None:
     found = course.diagnosis.cause.id if course.diagnosis and course.diagnosis.cause else None
-    expected = course.scenario.expected_cause
-    if found != expected:
-        course.misses.append(f"the diagnosis is {found or 'no cause'}, expected {expected or 'no cause'}")
-    if expected is None and course.diagnosis is not None:
+    accepted = course.scenario.accepted_causes
+    if found not in (accepted or (None,)):
+        expected = " or ".join(accepted) or "no cause"
+        course.misses.append(f"the diagnosis is {found or 'no cause'}, expected {expected}")
+    if not accepted and course.diagnosis is not None:
         state = course.diagnosis.incident.state
         if state is not IncidentState.HEALTHY:
             course.misses.append(f"the diagnosis says {state.value!r}, expected 'healthy'")

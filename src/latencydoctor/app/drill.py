@@ -60,13 +60,15 @@ def run(scenario: Scenario, edges: Edges, *, prove_rollback: bool = False) -> Dr
 
 
 def _load_plan(scenario: Scenario, place: Place) -> LoadPlan:
+    warm = (Phase("warm", scenario.warm_rps, scenario.warm_s),) if scenario.warm_s else ()
     return LoadPlan(
         url=place.url,
-        phases=(Phase("calm", scenario.calm_rps, None), Phase("crowd", scenario.crowd_rps, None)),
+        phases=(*warm, Phase("calm", scenario.calm_rps, None), Phase("crowd", scenario.crowd_rps, None)),
         questions=place.questions,
         seed=scenario.seed,
         deadline_ms=place.deadline_ms,
         bound_s=600,
+        mix=scenario.mix,
     )
 
 
@@ -80,14 +82,19 @@ def _calm(course: Course, edges: Edges, load: Load) -> None:
             hint="The machine is too busy for this drill; end other work and run it again.",
         )
     # The first seconds warm the cache and the connections; they are no baseline.
-    _measure(course, edges, load, "calm", start_s + 5, start_s + course.scenario.calm_s)
+    warmed_s = start_s + max(5.0, course.scenario.warm_s)
+    _measure(course, edges, load, "calm", warmed_s, start_s + course.scenario.calm_s)
 
 
 def _crowd(course: Course, edges: Edges, load: Load) -> None:
+    scenario = course.scenario
     load.switch("crowd")
     start_s = edges.clock.now_s()
-    course.note(start_s, f"the crowd arrives, {course.scenario.crowd_rps:g} requests/s", "load generator")
-    patience_s = course.scenario.alert_within_s if course.scenario.expected_cause else course.scenario.measure_s + 10
+    course.note(start_s, _told_of_the_crowd(scenario), "load generator")
+    if scenario.injection is not None:
+        edges.patient.strike(scenario.injection)
+        course.note(edges.clock.now_s(), scenario.injection.told, "done by the drill")
+    patience_s = scenario.alert_within_s if scenario.accepted_causes else scenario.measure_s + 10
     while edges.clock.now_s() < start_s + patience_s:
         firing = edges.patient.firing()
         if firing:
@@ -99,6 +106,13 @@ def _crowd(course: Course, edges: Edges, load: Load) -> None:
         edges.clock.sleep(_POLL_S)
     if course.alert_s is not None:
         _wait_until(edges, course.alert_s + course.scenario.measure_s, "before", "measuring the incident")
+
+
+def _told_of_the_crowd(scenario: Scenario) -> str:
+    if scenario.crowd_rps == scenario.calm_rps:
+        return f"the traffic stays as it is, {scenario.crowd_rps:g} requests/s"
+    verb = "arrives" if scenario.crowd_rps > scenario.calm_rps else "leaves"
+    return f"the crowd {verb}, {scenario.crowd_rps:g} requests/s"
 
 
 def _examine(course: Course, edges: Edges) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from latencydoctor.app.ports import Observer
 from latencydoctor.model.diagnosis import Diagnosis
-from latencydoctor.model.drill import Scenario
+from latencydoctor.model.drill import Injection, Scenario
 from latencydoctor.model.remedy import NothingToDo, Plan, Verification
 
 
@@ -34,6 +34,10 @@ class Patient(Protocol):
 
     def up(self, scenario: Scenario, observer: Observer) -> Place:
         """Bring it up and wait until it answers."""
+        ...
+
+    def strike(self, injection: Injection) -> None:
+        """Do to the running stack what the scenario says; `down` ends it."""
         ...
 
     def firing(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ def check(
     config: ConfigOption = None,
     prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to probe.")] = "",
     triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
+    torchserve: Annotated[str, typer.Option("--torchserve", metavar="URL", help="TorchServe's management API.")] = "",
     form: Annotated[Format, typer.Option("--format", help="Form of the answer: text or json.")] = Format.TEXT,
 ) -> None:
     """Ask every configured source a small question and say what it answered.
@@ -32,7 +33,7 @@ def check(
     from latencydoctor.cli import probing
     from latencydoctor.report import machine, probes
 
-    probed = probing.probe(config, prometheus, triton)
+    probed = probing.probe(config, prometheus, triton, torchserve)
     if form is Format.JSON:
         streams.write(machine.dump(probed))
     else:

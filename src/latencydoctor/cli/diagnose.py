@@ -43,6 +43,7 @@ def diagnose(
     ] = None,
     every: Annotated[str, typer.Option("--every", help="Time between two readings of a page. [default: 2s]")] = "",
     triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
+    torchserve: Annotated[str, typer.Option("--torchserve", metavar="URL", help="TorchServe's management API.")] = "",
     log: Annotated[
         list[Path] | None, typer.Option("--log", metavar="PATH", help="Log file, folder or glob; repeatable.")
     ] = None,
@@ -94,6 +95,7 @@ def diagnose(
         scrapes=scrapes,
         every=every,
         triton=triton,
+        torchserve=torchserve,
         logs=tuple(str(path) for path in log or ()),
         selector=selector,
         model=model,

@@ -30,6 +30,11 @@ class Fault(StrEnum):
     BATCHING = "batching"
     NONE = "none"
     SATURATION = "saturation"
+    THROTTLED = "throttled"
+    SLOW_PREPROCESSING = "slow-preprocessing"
+    COLD_CACHE = "cold-cache"
+    LONG_DELAY = "long-delay"
+    SLOW_CACHE = "slow-cache"
 
 
 @app.callback()

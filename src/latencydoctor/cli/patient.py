@@ -11,8 +11,8 @@ from pathlib import Path
 from latencydoctor.app.drill_ports import Executions, Place
 from latencydoctor.app.ports import Observer, Progress
 from latencydoctor.errors import KnownError
-from latencydoctor.model.drill import Scenario
-from latencydoctor.stack import host, lifecycle
+from latencydoctor.model.drill import Blow, Injection, Scenario
+from latencydoctor.stack import faults, host, lifecycle
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.encoder.corpus import faq_corpus
 from latencydoctor.stack.endpoints import Endpoints
@@ -21,7 +21,6 @@ from latencydoctor.stack.prepare import UpOptions
 
 _ANSWER_WITHIN_S = 5.0
 _MAX_BYTES = 1_000_000
-_BATCHING = "inference.batching."
 
 
 class BundledPatient:
@@ -30,6 +29,7 @@ class BundledPatient:
     def __init__(self, state: Path) -> None:
         self._layout: Layout = locate(state)
         self._endpoints: Endpoints | None = None
+        self._stalled: faults.StalledCache | None = None
 
     @property
     def configuration(self) -> Path:
@@ -46,6 +46,16 @@ class BundledPatient:
         self._endpoints = lifecycle.up(self._layout, UpOptions(), lambda part, line: observer(_told(part, line)))
         questions = tuple(faq_corpus().index)
         return Place(self._endpoints.gateway, settings.accelerator, questions, settings.inference.deadline_ms)
+
+    def strike(self, injection: Injection) -> None:
+        """Do the fault to the running stack; what has to be done again and again goes on until `down`."""
+        socket = self._running().valkey_socket
+        if injection.blow is Blow.THROTTLE:
+            faults.throttle(self._layout, injection.amount)
+        elif injection.blow is Blow.SHRINK_CACHE:
+            faults.shrink_cache(socket, int(injection.amount))
+        else:
+            self._stalled = faults.StalledCache(socket, injection.amount)
 
     def firing(self) -> tuple[str, ...]:
         """Alerts of severity `page` that Prometheus says fire now."""
@@ -67,7 +77,9 @@ class BundledPatient:
         return float(result[0]["value"][1]) if result else 0.0
 
     def down(self) -> None:
-        """End every part; the state folder stays."""
+        """End the fault and every part; the state folder stays."""
+        if self._stalled is not None:
+            self._stalled.end()
         lifecycle.down(self._layout)
 
     def _running(self) -> Endpoints:
@@ -79,10 +91,8 @@ class BundledPatient:
 def scenario_settings(scenario: Scenario) -> stack_settings.Settings:
     """The stack's defaults with what the scenario changes."""
     settings = stack_settings.Settings(accelerator=scenario.accelerator)
-    changes = {key.removeprefix(_BATCHING): int(value) for key, value in scenario.settings}
-    batching = replace(settings.inference.batching, **changes)  # type: ignore[arg-type]  # all three are whole numbers
-    inference = replace(settings.inference, batching=batching, deadline_ms=scenario.deadline_ms)
-    return replace(settings, inference=inference)
+    changed = stack_settings.with_values(settings, scenario.settings)
+    return replace(changed, inference=replace(changed.inference, deadline_ms=scenario.deadline_ms))
 
 
 def _told(part: str, line: str) -> Progress:

@@ -10,15 +10,15 @@ from latencydoctor.cli import sources_wiring, wiring
 from latencydoctor.content.everything import Content
 from latencydoctor.errors import CannotTell, LatencyDoctorError
 from latencydoctor.model.configuration import Configuration, MetricsPage, Probed, ProbedSource
-from latencydoctor.model.evidence import Selection, Window
+from latencydoctor.model.evidence import GapReason, Selection, Window
 from latencydoctor.model.readings import Readings
 
 _DEADLINE_S = 5.0
 
 
-def probe(config: Path | None, prometheus: str, triton: str) -> Probed:
+def probe(config: Path | None, prometheus: str, triton: str, torchserve: str = "") -> Probed:
     """Ask all sources; what goes wrong becomes a line, not an error."""
-    request = wiring.DiagnoseRequest(config=config, prometheus=prometheus, triton=triton)
+    request = wiring.DiagnoseRequest(config=config, prometheus=prometheus, triton=triton, torchserve=torchserve)
     configuration = wiring.load_configuration(request)
     return Probed(configuration.path, tuple(_probes(configuration)))
 
@@ -30,8 +30,8 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
         yield _prometheus(configuration, content, selection)
     elif configuration.metrics_pages:
         yield from (_page(page, content) for page in configuration.metrics_pages)
-    for name, address, source in sources_wiring.named_fact_sources(configuration, _DEADLINE_S):
-        yield _facts(name, address, source.read(selection))
+    for name, address, make in sources_wiring.named_fact_sources(configuration, _DEADLINE_S):
+        yield _probed_facts(name, shown_address(address), make, selection)
     if configuration.logs:
         sources = sources_wiring.build_sources(configuration, _DEADLINE_S, live=False)
         now_s = time.time()
@@ -39,6 +39,13 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
         # A window of no length: the files are opened and read, and no event of theirs is of interest.
         readings = sources.logs.read(content.log_rules, Window(now_s, now_s))
         yield _facts("logs", ", ".join(configuration.logs), readings)
+
+
+def _probed_facts(name: str, address: str, make: sources_wiring.MakeFacts, selection: Selection) -> ProbedSource:
+    try:
+        return _facts(name, address, make().read(selection))
+    except LatencyDoctorError as error:
+        return ProbedSource(name, address, "wrong", error.message, error.hint)
 
 
 def _prometheus(configuration: Configuration, content: Content, selection: Selection) -> ProbedSource:
@@ -83,4 +90,5 @@ def _facts(name: str, address: str, readings: Readings) -> ProbedSource:
     if usable:
         return ProbedSource(name, address, "ok", f"{told} facts" if readings.facts else "readable")
     gap = readings.gaps[0]
-    return ProbedSource(name, address, "unreachable", f"{gap.reason.value}: {gap.detail}", gap.needs)
+    state = "wrong" if gap.reason is GapReason.BAD_ANSWER else "unreachable"
+    return ProbedSource(name, address, state, f"{gap.reason.value}: {gap.detail}", gap.needs)

@@ -6,8 +6,9 @@ The other half of the composition root is `cli/wiring.py`, which knows the use c
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
@@ -17,13 +18,16 @@ from latencydoctor.app.ports import FactSource, LogSource, MetricsSource, Observ
 from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.content import configuration as configuration_file
 from latencydoctor.errors import UsageError
-from latencydoctor.model.configuration import Configuration, MetricsPage, PrometheusSource
+from latencydoctor.model.configuration import Configuration, MetricsPage, PrometheusSource, TorchServeSource
 from latencydoctor.model.evidence import Collected, Selection, Window
 
 if TYPE_CHECKING:
     from latencydoctor.content.everything import Content
 
 _FACTS_WITHIN_S = 3.0
+
+MakeFacts = Callable[[], FactSource]
+"""Makes a source; `SourceError` when it is configured wrongly."""
 
 
 def silent(_progress: Progress) -> None:
@@ -40,6 +44,7 @@ class DiagnoseRequest:
     scrapes: int | None = None
     every: str = ""
     triton: str = ""
+    torchserve: str = ""
     logs: tuple[str, ...] = ()
     selector: str = ""
     model: str = ""
@@ -68,10 +73,16 @@ def load_configuration(request: DiagnoseRequest) -> Configuration:
     return replace(
         found,
         triton_grpc=request.triton or found.triton_grpc,
+        torchserve=_torchserve(request.torchserve, found.torchserve),
         logs=request.logs or found.logs,
         selector=request.selector or found.selector,
         model=request.model or found.model,
     )
+
+
+def _torchserve(named: str, found: TorchServeSource | None) -> TorchServeSource | None:
+    """The one named on the command line, with its token if the file knows that very address."""
+    return TorchServeSource(named) if named and (found is None or found.url != named) else found
 
 
 def collect_live(
@@ -114,7 +125,12 @@ def _collect_from_pages(
 
 def _facts_s(configuration: Configuration, deadline_s: float) -> float:
     """Facts are read after the metrics, so their share of the time is kept back from the metrics' deadline."""
-    return min(_FACTS_WITHIN_S, deadline_s / 4) if configuration.triton_grpc else 0.0
+    return min(_FACTS_WITHIN_S * _asked_servers(configuration), deadline_s / 4)
+
+
+def _asked_servers(configuration: Configuration) -> int:
+    """How many servers are asked for facts, one after the other; this machine's own devices take no time."""
+    return bool(configuration.triton_grpc) + (configuration.torchserve is not None)
 
 
 def probe_page(page: MetricsPage, content: Content, deadline_s: float) -> str:
@@ -129,7 +145,8 @@ def build_sources(configuration: Configuration, deadline_s: float, *, live: bool
     facts_s = _facts_s(configuration, deadline_s) if live else 0.0
     metrics = prometheus_metrics(configuration, deadline_s - facts_s)
     logs = log_source(configuration.logs) if configuration.logs else None
-    facts = tuple(source for _, _, source in named_fact_sources(configuration, facts_s)) if live else ()
+    each_s = facts_s / max(_asked_servers(configuration), 1)
+    facts = tuple(make() for _, _, make in named_fact_sources(configuration, each_s)) if live else ()
     return Sources(metrics, facts, logs)
 
 
@@ -149,28 +166,55 @@ def log_source(paths: Sequence[str], standard_input: BinaryIO | None = None) -> 
     return LogFiles(paths, time.time, standard_input)
 
 
-def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple[tuple[str, str, FactSource], ...]:
-    """What is true now and has no history: name, address, source."""
-    found: list[tuple[str, str, FactSource]] = []
+def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple[tuple[str, str, MakeFacts], ...]:
+    """What is true now and has no history: name, address, and what makes the source that may take `deadline_s`."""
+    found: list[tuple[str, str, MakeFacts]] = []
     if configuration.triton_grpc:
-        from latencydoctor.sources.triton_stats import TritonStatistics
-
-        found.append(("triton", configuration.triton_grpc, TritonStatistics(configuration.triton_grpc, deadline_s)))
+        found.append(("triton", configuration.triton_grpc, partial(_triton_facts, configuration, deadline_s)))
+    if configuration.torchserve is not None:
+        asked = configuration.torchserve
+        found.append(("torchserve", asked.url, partial(_torchserve_facts, asked, deadline_s)))
     if configuration.nvml and _is_local(configuration):
-        from latencydoctor.sources.nvml import NvmlDevices
-
-        found.append(("nvml", "this machine", NvmlDevices()))
+        found.append(("nvml", "this machine", _nvml_facts))
     return tuple(found)
+
+
+def _triton_facts(configuration: Configuration, deadline_s: float) -> FactSource:
+    from latencydoctor.sources.triton_stats import TritonStatistics
+
+    return TritonStatistics(configuration.triton_grpc, deadline_s)
+
+
+def _torchserve_facts(asked: TorchServeSource, deadline_s: float) -> FactSource:
+    from latencydoctor.sources.torchserve_management import TorchServeManagement
+
+    return TorchServeManagement(asked, deadline_s)
+
+
+def _nvml_facts() -> FactSource:
+    from latencydoctor.sources.nvml import NvmlDevices
+
+    return NvmlDevices()
 
 
 def _is_local(configuration: Configuration) -> bool:
     """Whether the service runs on this machine; this machine's devices say nothing about another's."""
     address = configuration.triton_grpc.rpartition(":")[0]
+    if not address and configuration.torchserve is not None:
+        address = _host(configuration.torchserve.url)
     if not address and configuration.prometheus is not None:
-        address = urlsplit(configuration.prometheus.url).hostname or ""
+        address = _host(configuration.prometheus.url)
     elif not address and len(configuration.metrics_pages) == 1:
-        address = urlsplit(configuration.metrics_pages[0].url).hostname or ""
+        address = _host(configuration.metrics_pages[0].url)
     return address.strip("[]") in ("localhost", "127.0.0.1", "::1")
+
+
+def _host(url: str) -> str:
+    """An address's host; empty where it has none. Its source says what is wrong with one that is malformed."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def read_bundle(path: Path) -> Collected:

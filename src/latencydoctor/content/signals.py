@@ -59,7 +59,9 @@ def _read_name(name: str, entry: Mapping) -> SignalName:
 
 def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float, Dialect]:
     simulated = top.flag("simulated", False)
-    expressions = tuple(_read_expression(item, units, simulated) for item in top.mappings("signals"))
+    parts = _Parts(top)
+    expressions = tuple(_read_expression(item, units, simulated, parts) for item in top.mappings("signals"))
+    parts.close()
     given = {expression.signal for expression in expressions}
     dialect = Dialect(
         id=top.text("id"),
@@ -79,6 +81,32 @@ def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float
     return prefer, dialect
 
 
+class _Parts:
+    """PromQL that a dialect writes out once, under a name, and its expressions use as `{name}`."""
+
+    def __init__(self, top: Mapping) -> None:
+        self._block = top.mapping("parts", None)
+        names = self._block.names if self._block else ()
+        self._texts = {name: self._block.text(name) for name in names} if self._block else {}
+        self._unused = set(names)
+
+    def put_in(self, expr: str) -> str:
+        """The expression written out; a part may use those above it."""
+        for name in reversed(self._texts):
+            if f"{{{name}}}" in expr:
+                self._unused.discard(name)
+                expr = expr.replace(f"{{{name}}}", self._texts[name])
+        return expr
+
+    def close(self) -> None:
+        """Tell of parts that hide or are used nowhere."""
+        for name in self._texts:
+            if self._block and _PLACEHOLDER.fullmatch(f"{{{name}}}"):
+                self._block.problem(f"{name!r} has a meaning of its own", name)
+            elif self._block and name in self._unused:
+                self._block.problem(f"{name!r} is used nowhere", name)
+
+
 def _read_absent(top: Mapping, key: str, allowed: set[str], otherwise: str) -> tuple[AbsentSignal, ...]:
     """Signal and reason of a block of absent signals; a signal outside `allowed` is in the wrong block."""
     block = top.mapping(key, None)
@@ -90,9 +118,9 @@ def _read_absent(top: Mapping, key: str, allowed: set[str], otherwise: str) -> t
     return tuple(AbsentSignal(signal, " ".join(block.text(signal).split())) for signal in block.names)
 
 
-def _read_expression(item: Mapping, units: dict[str, str], simulated: bool) -> SignalExpression:
+def _read_expression(item: Mapping, units: dict[str, str], simulated: bool, parts: _Parts) -> SignalExpression:
     signal = item.text("signal")
-    expr = _FOLD.sub("", " ".join(item.text("expr").split()))
+    expr = _FOLD.sub("", " ".join(parts.put_in(item.text("expr")).split()))
     requires = item.texts("requires")
     if signal and signal not in units:
         item.problem(f"{signal!r} is not in {NAMES_FILE}", "signal", hint="Add the signal there, with its unit.")

@@ -14,6 +14,8 @@ from latencydoctor.model.configuration import Slo
 from latencydoctor.model.evidence import Collected, Evidence, Gap, GapReason, IncidentState, Measure
 from latencydoctor.model.rule import SignalName
 
+_ASKED_IN_VAIN = frozenset({GapReason.UNREACHABLE, GapReason.BAD_ANSWER, GapReason.DEADLINE, GapReason.NOT_CONFIGURED})
+
 
 def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> Evidence:
     """Judge whether there is an incident, and measure every signal over it beside its baseline.
@@ -50,7 +52,9 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         baseline_window=grid.window(*judgement.baseline) if judgement.baseline else outside,
         incident=judgement.incident,
         measures=tuple(sorted(measures, key=lambda measure: measure.signal)),
-        gaps=_gaps([*collected.gaps, *silent, *_unoffered(signals)], {measure.signal for measure in measures}, names),
+        gaps=_gaps(
+            [*_telling(collected.gaps), *silent, *_unoffered(signals)], {measure.signal for measure in measures}, names
+        ),
         log_events=collected.log_events,
         dialects=collected.dialects,
         queries=collected.queries,
@@ -73,6 +77,11 @@ def _measures(
         else:
             measures.append(measure)
     return measures, silent
+
+
+def _telling(gaps: Sequence[Gap]) -> list[Gap]:
+    """Why a source that was asked said nothing comes before the news that metrics do not have it either."""
+    return sorted(gaps, key=lambda gap: gap.reason not in _ASKED_IN_VAIN)
 
 
 def _unoffered(signals: Sequence[SignalName]) -> list[Gap]:

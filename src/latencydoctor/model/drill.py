@@ -2,30 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from latencydoctor.model.incident import IncidentRecord
-from latencydoctor.model.load import WindowStats
+from latencydoctor.model.load import Mix, WindowStats
+
+
+class Blow(StrEnum):
+    """What can be done to a running stack at a moment of the drill's choice; each says what its amount is."""
+
+    THROTTLE = "throttle"
+    """The device's clock falls to this many MHz."""
+    SHRINK_CACHE = "shrink-cache"
+    """The cache server may use this many bytes beyond what it needs when it is empty."""
+    STALL_CACHE = "stall-cache"
+    """The cache server stands still for this many seconds, again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A fault that begins when the crowd does; `told` is its line in the timeline."""
+
+    blow: Blow
+    amount: float
+    told: str
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """One variant of a drill. Lengths in seconds; rates in requests a second, offered on a schedule.
 
-    `expected_cause` None means that the same crowd must be no incident. `settings` are dotted keys of the stack's
-    settings file that differ from its defaults: the broken ones, or healthy ones on a smaller device. `deadline_ms` is
-    the gateway's: with the default 5 s a slow machine would time out the tail of the backlog while the fix drains it,
-    and the drill would blame the fix.
+    `accepted_causes` are the ids of which the diagnosis must give one; none means that the same crowd must be no
+    incident. `settings` are dotted keys of the stack's settings file that differ from its defaults: the broken ones, or
+    healthy ones on a smaller device. `injection` is done to the stack when the crowd arrives. For the first `warm_s` of
+    the calm there are only `warm_rps`, where a cold cache at the full rate would be an incident of its own.
+    `deadline_ms` is the gateway's: with the default 5 s a slow machine would time out the tail of the backlog while the
+    fix drains it, and the drill would blame the fix.
     """
 
     fault: str
     title: str
-    expected_cause: str | None
+    accepted_causes: tuple[str, ...]
     expected_fix: str
     accelerator: str
     settings: tuple[tuple[str, str], ...]
     calm_rps: float
     crowd_rps: float
+    injection: Injection | None = None
+    mix: Mix = field(default_factory=Mix)
+    warm_rps: float = 0.0
+    warm_s: float = 0.0
     calm_s: float = 26.0
     measure_s: float = 20.0
     deadline_ms: int = 8000
@@ -39,7 +66,7 @@ class Scenario:
 
     def quick(self) -> Scenario:
         """The same with shorter windows: enough to try, too short to quote."""
-        return replace(self, calm_s=22.0, measure_s=10.0)
+        return replace(self, calm_s=self.calm_s - 4.0, measure_s=self.measure_s / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from latencydoctor.evidence.redact import plain
@@ -96,7 +96,8 @@ class _Session:
         except TransportError as error:
             return _failed("GET /models", error)
         if len(names) == 1 and not more:
-            return self._described(names[0])
+            described = self._described(names[0])
+            return replace(described, queries=(QueryRecord(SOURCE, "GET /models", "ok", 1), *described.queries))
         detail = "no model is registered"
         if names:
             detail = f"several models are registered and none was selected: {_listed(names, more=more)}"

@@ -48,6 +48,11 @@ class Layout:
         return self.run / "device.lock"
 
     @property
+    def device_clock(self) -> Path:
+        """A number in it is the clock in MHz that the simulated device runs at; without it that of its profile."""
+        return self.run / "device.clock"
+
+    @property
     def logs(self) -> Path:
         return self.state / "logs"
 

@@ -127,6 +127,7 @@ def render(inputs: Inputs, settings: Settings) -> Rendered:
 def write_files(inputs: Inputs, settings: Settings) -> None:
     """Writes every file the parts read at their start. OSError passes, for the caller to name the folder."""
     layout, rendered = inputs.layout, render(inputs, settings)
+    layout.device_clock.unlink(missing_ok=True)
     _write_model(layout.models / settings.inference.model, rendered.config_pbtxt)
     rules = layout.prometheus / "rules"
     shutil.rmtree(rules, ignore_errors=True)

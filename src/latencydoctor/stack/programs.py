@@ -104,6 +104,7 @@ def _triton(inputs: Inputs, settings: Settings) -> Program:
         ("LATENCYDOCTOR_MODEL_FILE", str(inputs.model)),
         ("LATENCYDOCTOR_ENCODINGS", str(inputs.encodings)),
         ("LATENCYDOCTOR_DEVICE_LOCK", str(layout.device_lock)),
+        ("LATENCYDOCTOR_DEVICE_CLOCK", str(layout.device_clock)),
         # ONNX Runtime's and OpenBLAS's pools would take both cores from the rest of the stack.
         ("OMP_NUM_THREADS", "1"),
         ("OPENBLAS_NUM_THREADS", "1"),

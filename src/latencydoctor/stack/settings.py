@@ -6,9 +6,13 @@ The generation number at its top is repeated by both in their metrics, so anyone
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -20,6 +24,7 @@ ACCELERATOR = re.compile(r"sim:[a-z0-9][a-z0-9-]{0,40}|cpu")
 MAX_PRIORITY_LEVEL = 2
 MAX_BATCH_SIZE = 128
 MAX_TIMEOUT_MICROS = 10_000_000
+MAX_PATTERN_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,20 @@ class CacheSettings:
     enabled: bool = True
     ttl_seconds: int = 300
     max_entries: int = 10_000
+    timeout_ms: int = 100
+    """A lookup that takes longer is given up and counts as a miss. A Valkey on a Unix socket answers in well under a
+    millisecond; a tenth of a second means that it is in trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreprocessingSettings:
+    """What is done to a question before it becomes tokens.
+
+    `redact_pattern` is a regular expression; what it matches (personal data) is replaced by one sign before the model
+    sees it. Empty: nothing is redacted.
+    """
+
+    redact_pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,7 @@ class Settings:
 
     generation: int = 1
     inference: InferenceSettings = InferenceSettings()
+    preprocessing: PreprocessingSettings = PreprocessingSettings()
     cache: CacheSettings = CacheSettings()
     accelerator: str = "sim:small"
 
@@ -98,20 +118,24 @@ def load(path: Path) -> Settings:
 def parse(text: str, name: str = "settings") -> Settings:
     """Settings of a YAML text; `name` stands for the file in error messages."""
     top, problems = compose(text, name)
-    inference, cache = top.inner("inference"), top.inner("cache")
+    inference, preprocessing, cache = top.inner("inference"), top.inner("preprocessing"), top.inner("cache")
     batching, priorities = inference.inner("batching"), inference.inner("priorities")
     default = Settings()
     settings = Settings(
         generation=top.whole("generation", default.generation),
         inference=_read_inference(inference, batching, priorities),
+        preprocessing=PreprocessingSettings(
+            redact_pattern=preprocessing.text("redact_pattern", default.preprocessing.redact_pattern),
+        ),
         cache=CacheSettings(
             enabled=cache.switch("enabled", default.cache.enabled),
             ttl_seconds=cache.whole("ttl_seconds", default.cache.ttl_seconds),
             max_entries=cache.whole("max_entries", default.cache.max_entries),
+            timeout_ms=cache.whole("timeout_ms", default.cache.timeout_ms),
         ),
         accelerator=top.text("accelerator", default.accelerator),
     )
-    sections = {part.path: part for part in (top, inference, batching, priorities, cache)}
+    sections = {part.path: part for part in (top, inference, batching, priorities, preprocessing, cache)}
     for part in sections.values():
         part.refuse_rest()
     if not problems.found:
@@ -164,11 +188,23 @@ def _violations(settings: Settings) -> list[tuple[str, str, str]]:
         ("inference.priorities.standard", inference.priorities.standard, 1, MAX_PRIORITY_LEVEL),
         ("cache.ttl_seconds", cache.ttl_seconds, 1, 7 * 24 * 3600),
         ("cache.max_entries", cache.max_entries, 1, 10_000_000),
+        ("cache.timeout_ms", cache.timeout_ms, 1, 60_000),
     )
     if batching.preferred_batch_size > batching.max_batch_size:
         message = f"is {batching.preferred_batch_size}, above max_batch_size {batching.max_batch_size}"
         found.append(("inference.batching.preferred_batch_size", message, "Lower it, or raise max_batch_size."))
-    return found + _unavailable(settings)
+    return found + _not_a_pattern(settings.preprocessing.redact_pattern) + _unavailable(settings)
+
+
+def _not_a_pattern(pattern: str) -> list[tuple[str, str, str]]:
+    key = "preprocessing.redact_pattern"
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        return [(key, f"is longer than {MAX_PATTERN_CHARACTERS} characters", "")]
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return [(key, f"is no regular expression: {error}", "")]
+    return []
 
 
 def _out_of_range(*bounds: tuple[str, int, int, int]) -> list[tuple[str, str, str]]:
@@ -197,9 +233,22 @@ def _unavailable(settings: Settings) -> list[tuple[str, str, str]]:
     return found
 
 
+def with_values(settings: Settings, values: Sequence[tuple[str, str]]) -> Settings:
+    """The settings with these dotted keys set, each value written as in the file; ContentError(s) when one is wrong."""
+    plain: Any = _plain(settings)  # Mappings by name down to scalars, which a type could not say without checks.
+    for key, value in values:
+        *sections, leaf = key.split(".")
+        functools.reduce(operator.getitem, sections, plain)[leaf] = yaml.load(value, Loader=yaml.CSafeLoader)
+    return parse(_text(plain))
+
+
 def dump(settings: Settings) -> str:
     """The settings as YAML text that `parse` reads back to an equal value; keys keep the documented order."""
-    return yaml.dump(_plain(settings), Dumper=yaml.CSafeDumper, sort_keys=False, default_flow_style=False)
+    return _text(_plain(settings))
+
+
+def _text(plain: object) -> str:
+    return yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, default_flow_style=False)
 
 
 def _plain(record: object) -> object:

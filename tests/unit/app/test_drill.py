@@ -181,11 +181,49 @@ def test_ctrl_c_in_the_middle_tears_everything_down(monkeypatch: pytest.MonkeyPa
     assert stage.scene.calls[-2:] == ["stop", "down"]
 
 
-def test_the_crowd_is_at_least_five_times_the_calm_traffic() -> None:
+def test_a_crowd_that_is_the_incident_is_at_least_five_times_the_calm_traffic() -> None:
+    for fault in ("batching", "none", "saturation", "throttled", "slow-preprocessing"):
+        assert find(fault).crowd_rps >= 5 * find(fault).calm_rps
+
+
+def test_every_fault_has_its_baseline_also_in_short() -> None:
     for scenario in FLASH_CROWD.values():
-        assert scenario.crowd_rps >= 5 * scenario.calm_rps
-    quick = find("batching").quick()
-    assert quick == replace(find("batching"), calm_s=quick.calm_s, measure_s=quick.measure_s)
+        quick = scenario.quick()
+        assert quick == replace(scenario, calm_s=quick.calm_s, measure_s=quick.measure_s)
+        # Three windows of 5 s are the least that a baseline can be made of, and one more is cut off at its ends.
+        assert quick.calm_s - scenario.warm_s >= 17, scenario.fault
+        assert scenario.crowd_rps * 5 * quick.measure_s / 10 > 20, "a window holds enough requests to be judged"
+
+
+def test_a_fault_is_done_to_the_stack_when_the_crowd_arrives_and_is_told() -> None:
+    throttled = BACKLOG | {"accelerator_throttled_ratio": 1.0, "accelerator_clock_ratio": 0.3}
+    stage = Stage(diagnose(evidence(*values(throttled, BASELINE)), PLAYBOOK))
+    drilled = stage.run("throttled")
+    assert drilled.misses == ()
+    assert stage.scene.calls[2:5] == ["switch crowd", "strike throttle", "diagnose"]
+    assert "the device's clock falls from 1500 to 400 MHz" in [entry.what for entry in drilled.record.timeline]
+
+
+def test_any_of_the_accepted_causes_is_right_and_every_other_is_a_miss() -> None:
+    scenario = replace(find("throttled"), accepted_causes=("thermal-throttling", "batching-failed"))
+    stage = Stage()
+    edges = drill.Edges(FakePatient(stage.scene), stage.doctor, FakeLoads(stage.scene), stage.clock, stage.told.append)
+    assert drill.run(scenario, edges).misses == ()
+    misses = Stage().run("throttled").misses
+    assert misses == (
+        "the diagnosis is batching-failed, expected accelerator-throttled or thermal-throttling or power-capping",
+    )
+
+
+def test_a_cold_cache_is_warmed_by_less_traffic_before_the_calm_is_measured() -> None:
+    stage = Stage()
+    drilled = stage.run("cold-cache")
+    calm = next(window.stats for window in drilled.windows if window.label == "calm")
+    assert calm.end_s - calm.start_s == find("cold-cache").calm_s - find("cold-cache").warm_s
+    told = [entry.what for entry in drilled.record.timeline]
+    assert "the traffic stays as it is, 320 requests/s" in told
+    leaving = [entry.what for entry in Stage().run("long-delay").record.timeline]
+    assert "the crowd leaves, 20 requests/s" in leaving
 
 
 def test_an_unknown_fault_names_those_there_are() -> None:

@@ -62,6 +62,27 @@ def test_a_dialect_is_read(tmp_path: Path) -> None:
     assert (item.unit, item.requires, item.shared, item.simulated) == ("ms", ("q_sum", "q_count"), False, False)
 
 
+PARTS = """
+parts:
+  ours: q_sum{{sel}}
+  together: sum(rate({ours}[{window}]))
+"""
+
+
+def test_parts_are_written_out_and_may_use_those_above(tmp_path: Path) -> None:
+    short = DIALECT.replace("sum( rate(q_sum{{sel}}[{window}])\n      )", "{together}") + PARTS
+    assert "{together}" in short
+    _, (dialect,) = read_signals(content(tmp_path, short))
+    assert dialect.signals[0].expr == "sum(rate(q_sum{{sel}}[{window}])) / sum(rate(q_count{{sel}}[{window}]))"
+
+
+def test_parts_that_hide_or_are_used_nowhere_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ContentErrors) as caught:
+        read_signals(content(tmp_path, DIALECT + "parts: {sel: x, other: y}\n"))
+    assert "mine.yaml:14:14: 'sel' has a meaning of its own" in str(caught.value)
+    assert "'other' is used nowhere" in str(caught.value)
+
+
 ABSENT = """
 missing:
   resets: no counter survives

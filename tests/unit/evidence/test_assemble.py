@@ -105,6 +105,15 @@ def test_gaps_keep_their_reason_and_vanish_when_another_source_knows() -> None:
     assert list(by_signal) == sorted(by_signal)
 
 
+def test_a_source_that_failed_is_told_before_metrics_that_never_had_it() -> None:
+    gaps = (
+        Gap("config_max_batch_size", GapReason.NO_SERIES, "no metric for it was found"),
+        Gap("config_max_batch_size", GapReason.UNREACHABLE, "refused", "the right address"),
+    )
+    evidence = assemble(replace(collected(P99, RATE), gaps=gaps), Slo(), NAMES)
+    assert evidence.find("config_max_batch_size") == gaps[1]
+
+
 def test_a_series_without_values_in_the_incident_is_a_gap() -> None:
     queue = series("queue_time_ms", [2.0] * 10 + [None] * 6)
     found = assemble(collected(P99, RATE, queue), Slo(), NAMES).find("queue_time_ms")

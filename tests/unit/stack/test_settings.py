@@ -11,11 +11,13 @@ from latencydoctor.stack.settings import (
     BatchingSettings,
     CacheSettings,
     InferenceSettings,
+    PreprocessingSettings,
     PrioritySettings,
     Settings,
     dump,
     parse,
     validate,
+    with_values,
 )
 
 batchings = st.builds(
@@ -35,7 +37,13 @@ valid = st.builds(
         priorities=st.builds(PrioritySettings, vip=st.integers(1, 2), standard=st.integers(1, 2)),
         priority_levels=st.booleans(),
     ),
-    cache=st.builds(CacheSettings, enabled=st.booleans(), ttl_seconds=st.integers(1, 1000)),
+    preprocessing=st.builds(PreprocessingSettings, redact_pattern=st.sampled_from(["", r"\S+@\S+", "'\"\\n# :"])),
+    cache=st.builds(
+        CacheSettings,
+        enabled=st.booleans(),
+        ttl_seconds=st.integers(1, 1000),
+        timeout_ms=st.integers(1, 60_000),
+    ),
     accelerator=st.sampled_from(["sim:small", "sim:compute-bound", "cpu"]),
 )
 
@@ -82,6 +90,9 @@ def test_the_next_generation_changes_nothing_else() -> None:
         ("accelerator: 'sim:../../etc'", "s:1:14", "must be sim:<profile> or cpu"),
         ("accelerator: [cpu]", "s:1:14", "must be text, not a list or mapping"),
         ("cache: {ttl_seconds: 0}", "s:1:22", "must be between 1"),
+        ("cache: {timeout_ms: 0}", "s:1:21", "must be between 1"),
+        ("preprocessing: {redact_pattern: '('}", "s:1:33", "is no regular expression: missing )"),
+        (f"preprocessing: {{redact_pattern: {'a' * 1001}}}", "s:1:33", "longer than 1000 characters"),
         ("cash: {}", "s:1:7", "unknown key 'cash'"),
     ],
 )
@@ -101,3 +112,12 @@ def test_all_problems_come_at_once() -> None:
 def test_settings_made_in_code_are_checked_too() -> None:
     with pytest.raises(ContentError, match="accelerator cuda is not available"):
         validate(replace(Settings(), accelerator="cuda"))
+
+
+def test_values_are_set_by_their_dotted_keys() -> None:
+    changed = with_values(Settings(), (("generation", "7"), ("inference.batching.enabled", "false")))
+    assert changed == Settings(generation=7, inference=InferenceSettings(batching=BatchingSettings(enabled=False)))
+    with pytest.raises(ContentError, match="must be a whole number, not 'x'"):
+        with_values(Settings(), (("cache.timeout_ms", "x"),))
+    with pytest.raises(ContentError, match=r"unknown key 'cache\.size'"):
+        with_values(Settings(), (("cache.size", "1"),))

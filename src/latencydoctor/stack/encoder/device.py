@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -47,18 +47,25 @@ class Execution(Generic[Answer]):
 
 
 class SimulatedDevice:
-    """One device, shared through a lock file by all instances of the model: executions take turns."""
+    """One device, shared through a lock file by all instances of the model: executions take turns.
+
+    `profile` follows `clock_file`: while there is a number in it, the device runs at that many MHz. So a running device
+    can be slowed down as heat slows a real one.
+    """
 
     def __init__(
         self,
         profile: Profile,
         lock: Path,
+        clock_file: Path | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.profile = profile
         self.largest_batch = 0
+        self._unthrottled = profile
+        self._clock_file = clock_file
         self._free_at = -math.inf
         self._lock = lock
         self._clock = clock
@@ -74,6 +81,7 @@ class SimulatedDevice:
 
         Raises DeviceMemoryError without computing when the batch does not fit.
         """
+        self._follow_the_clock()
         needed = self.profile.memory_bytes(max(items, self.largest_batch))
         if needed > self.profile.memory_total_bytes:
             raise DeviceMemoryError(
@@ -90,6 +98,12 @@ class SimulatedDevice:
             self._free_at = end if left > -TOLERANCE_S else self._clock()
         return Execution(answer, overrun=left < -TOLERANCE_S)
 
+    def _follow_the_clock(self) -> None:
+        """Looks before each execution, which costs 10 us of the many ms that one takes."""
+        clock_mhz = _told_clock(self._clock_file) or self._unthrottled.clock_mhz
+        if clock_mhz != self.profile.clock_mhz:
+            self.profile = replace(self._unthrottled, clock_mhz=min(clock_mhz, self._unthrottled.max_clock_mhz))
+
     def _start(self) -> float:
         """When this execution starts for the device: at once after the one before when they follow closely."""
         now = self._clock()
@@ -103,6 +117,15 @@ class SimulatedDevice:
             yield
         finally:
             os.close(descriptor)
+
+
+def _told_clock(path: Path | None) -> float:
+    """The MHz that stand in the file; 0 where there is none, or nothing that a clock could be."""
+    try:
+        mhz = float(path.read_text(encoding="ascii")) if path is not None else 0.0
+    except (OSError, ValueError):
+        return 0.0
+    return mhz if 1 <= mhz < math.inf else 0.0
 
 
 def refuse_if_too_slow(profile: Profile, batch_sizes: tuple[int, ...], measure_s: Callable[[int], float]) -> None:

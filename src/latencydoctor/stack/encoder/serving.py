@@ -65,6 +65,7 @@ class Place:
     model: Path
     encodings: Path
     device_lock: Path
+    device_clock: Path
 
 
 class FaqServing:
@@ -74,7 +75,7 @@ class FaqServing:
         """Loads the model. KnownError when the simulated device is faster than this machine can compute."""
         self._encodings = stored.load(place.encodings)
         self._device: SimulatedDevice | None = None
-        self._shown_memory_bytes = 0
+        self._shown: tuple[float, float] = (0, 0)
         self._encode: Callable[[Ints, Ints], Floats]
         if accelerator.startswith("sim:"):
             profile = profiles.load(accelerator.removeprefix("sim:"))
@@ -86,8 +87,9 @@ class FaqServing:
 
             self._encode = stored.LookupEncoder(self._encodings, encode_unknown)
             refuse_if_too_slow(profile, batch_sizes, self._measure_s)
-            self._device = SimulatedDevice(profile, place.device_lock)
+            self._device = SimulatedDevice(profile, place.device_lock, place.device_clock)
             self._metrics = _device_metrics(self._device, make_metric)
+            self._show(self._device)
         else:
             self._encode = OnnxEncoder(place.model)
 
@@ -117,9 +119,15 @@ class FaqServing:
         self._metrics["sim_accelerator_busy_seconds_total"].increment(profile.device_ms(items) / 1000)
         self._metrics["sim_accelerator_instances_busy_seconds_total"].increment(profile.execution_ms(items) / 1000)
         self._metrics["sim_accelerator_executions_total"].increment(1)
-        if device.memory_bytes != self._shown_memory_bytes:
-            self._shown_memory_bytes = device.memory_bytes
-            self._metrics["sim_accelerator_memory_used_bytes"].set(device.memory_bytes)
+        if (device.memory_bytes, profile.clock_mhz) != self._shown:
+            self._show(device)
+
+    def _show(self, device: SimulatedDevice) -> None:
+        """The gauges, which are set only when they change."""
+        self._shown = (device.memory_bytes, device.profile.clock_mhz)
+        self._metrics["sim_accelerator_memory_used_bytes"].set(device.memory_bytes)
+        self._metrics["sim_accelerator_clock_mhz"].set(device.profile.clock_mhz)
+        self._metrics["sim_accelerator_throttled"].set(float(device.profile.throttled))
 
     def _compute(self, ids: Ints, mask: Ints) -> Answers:
         return self._encodings.nearest(self._encode(ids, mask))
@@ -140,9 +148,6 @@ def _device_metrics(device: SimulatedDevice, make_metric: MetricMaker) -> dict[s
     labels = {"profile": device.profile.name}
     metrics = {name: make_metric(name, text, True, labels) for name, text in COUNTERS.items()}
     gauges = {name: make_metric(name, text, False, labels) for name, text in GAUGES.items()}
-    gauges["sim_accelerator_memory_used_bytes"].set(device.memory_bytes)
     gauges["sim_accelerator_memory_total_bytes"].set(device.profile.memory_total_bytes)
-    gauges["sim_accelerator_clock_mhz"].set(device.profile.clock_mhz)
     gauges["sim_accelerator_max_clock_mhz"].set(device.profile.max_clock_mhz)
-    gauges["sim_accelerator_throttled"].set(float(device.profile.throttled))
     return metrics | gauges

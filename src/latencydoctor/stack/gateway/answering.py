@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
+from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.tokenize import Tokens
 from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.asked import Asked
@@ -58,11 +60,14 @@ class _Inferred:
     inference_s: float
 
 
+Redact = Callable[[str, str], Awaitable[str]]
+"""Takes a pattern and a text, gives the text with what the pattern matches masked; KnownError when it cannot."""
+
 Work = Coroutine[object, object, _Inferred]
 
 
 class Answerer:
-    """Answers questions. `model_at` gives the model behind an endpoint; `tokenise` makes the model's input."""
+    """Answers questions. `model_at` gives the model behind an endpoint; `redact` and `tokenise` make its input."""
 
     def __init__(
         self,
@@ -72,6 +77,7 @@ class Answerer:
         cache: AnswerCache,
         series: GatewaySeries,
         events: EventLog,
+        redact: Redact,
     ) -> None:
         self._openings = [
             json.dumps({"answer_id": one.answer_id, "answer": one.answer}, separators=(",", ":"))
@@ -84,6 +90,7 @@ class Answerer:
         self._cache = cache
         self._series = series
         self._events = events
+        self._redact = redact
         self._flights: SingleFlight[_Inferred] = SingleFlight(series.joined.add)
         self._rendered: dict[bytes, bytes] = {}
         self._quickest_s = float("inf")
@@ -148,13 +155,11 @@ class Answerer:
     ) -> _Inferred:
         """Tokenises, asks the model, and stores the answer under the key where there is one."""
         before_s = perf_counter()
-        tokens = self._tokenise(asked.text)
-        if sum(tokens.mask) <= 2:  # Only the marks of beginning and end: nothing in it is text.
-            self._events.emit("ERROR", "data_preprocess_fail", "question has no token")
-            raise bad_request("question has no readable text", "Write the question in letters or digits.")
-        tokenised_s = perf_counter()
-        timeout_s = started_s + effective.deadline_s - tokenised_s
+        until_s = started_s + effective.deadline_s
         try:
+            tokens = await self._prepare(asked, effective, until_s)
+            tokenised_s = perf_counter()
+            timeout_s = until_s - tokenised_s
             if timeout_s <= 0:
                 raise InferenceError("inference_timeout", 504, "the deadline passed in the gateway")
             outcome = await self._model_at(route.endpoint).infer(
@@ -166,15 +171,34 @@ class Answerer:
             self._note(error)
             raise
         done_s = perf_counter()
-        self._measure(tokenised_s - before_s, done_s - tokenised_s)
+        self._measure(done_s - tokenised_s)
         entry = Entry(outcome.answer_index, outcome.score)
         cache = effective.settings.cache
         if key is not None and cache.enabled:
             self._cache.put(key, dump_entry(entry), cache.ttl_seconds)
         return _Inferred(entry, tokenised_s - before_s, done_s - tokenised_s)
 
-    def _measure(self, preprocess_s: float, inference_s: float) -> None:
-        self._series.stages["preprocess"].observe(preprocess_s)
+    async def _prepare(self, asked: Asked, effective: Effective, until_s: float) -> Tokens:
+        """The model's input. What a question waits and works here is counted, also when its deadline ends it here."""
+        before_s, text = perf_counter(), asked.text
+        pattern = effective.settings.preprocessing.redact_pattern
+        try:
+            if pattern:
+                async with asyncio.timeout(until_s - before_s):
+                    text = await self._redact(pattern, text)
+            tokens = self._tokenise(text)
+        except TimeoutError:
+            raise InferenceError("inference_timeout", 504, "the deadline passed in preprocessing") from None
+        except KnownError as error:
+            raise InferenceError("data_preprocess_fail", 500, str(error)) from error
+        finally:
+            self._series.stages["preprocess"].observe(perf_counter() - before_s)
+        if sum(tokens.mask) <= 2:  # Only the marks of beginning and end: nothing in it is text.
+            self._events.emit("ERROR", "data_preprocess_fail", "question has no token")
+            raise bad_request("question has no readable text", "Write the question in letters or digits.")
+        return tokens
+
+    def _measure(self, inference_s: float) -> None:
         self._series.stages["inference"].observe(inference_s)
         self._quickest_s = min(self._quickest_s, inference_s)
         queue_ms = self._queue_s(inference_s) * 1000

@@ -16,7 +16,7 @@ from valkey.backoff import NoBackoff
 from valkey.exceptions import ValkeyError
 
 TIMEOUT_S = 0.1
-"""A Valkey on a Unix socket answers in well under a millisecond; a tenth of a second means that it is in trouble."""
+"""How long a cache may take, unless the settings say otherwise (cache.timeout_ms)."""
 
 REST_S = 0.5
 """How long a cache that failed is left alone, so that not every request waits for the time-out."""
@@ -43,21 +43,37 @@ class Store(Protocol):
         ...
 
 
-def connect(socket_path: str) -> Valkey:
+def connect(socket_path: str, timeout_s: float = TIMEOUT_S) -> Valkey:
     """A client of the Valkey behind a Unix socket; connects at the first command, retries nothing."""
     return Valkey(
         unix_socket_path=socket_path,
-        socket_timeout=TIMEOUT_S,
-        socket_connect_timeout=TIMEOUT_S,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
         retry=Retry(NoBackoff(), 0),
     )
 
 
 class ValkeyStore:
-    """The store behind a Valkey client."""
+    """The store behind the Valkey on a Unix socket; what takes longer than the time-out counts as failed."""
 
-    def __init__(self, client: Valkey) -> None:
-        self._client = client
+    def __init__(self, socket_path: str) -> None:
+        self._path = socket_path
+        self._timeout_s = TIMEOUT_S
+        self._client = connect(socket_path)
+        self._replaced: list[Valkey] = []
+
+    def wait_at_most(self, timeout_s: float) -> None:
+        """Takes another time-out for the operations that begin from now on."""
+        if timeout_s != self._timeout_s:
+            self._timeout_s = timeout_s
+            # Operations under way keep the old client, which is closed with everything else.
+            self._replaced.append(self._client)
+            self._client = connect(self._path, timeout_s)
+
+    async def close(self) -> None:
+        """Ends the connections."""
+        for client in (self._client, *self._replaced):
+            await client.aclose()
 
     async def read(self, keys: Sequence[str]) -> Sequence[bytes | None]:
         """One MGET."""

@@ -32,6 +32,7 @@ from latencydoctor.stack.gateway.effective import Effective, SettingsFile, combi
 from latencydoctor.stack.gateway.entries import cache_key
 from latencydoctor.stack.gateway.events import EventLog, LibraryLog
 from latencydoctor.stack.gateway.inference import TritonModel
+from latencydoctor.stack.gateway.redaction import Redactor
 from latencydoctor.stack.gateway.series import GatewaySeries
 from latencydoctor.stack.gateway.upkeep import evict, keep_up
 from latencydoctor.stack.layout import Layout
@@ -60,8 +61,11 @@ class RunningGateway:
         self.effective: Effective = combine(settings, self._kept_canary(), self._endpoint)
         self._models: dict[str, TritonModel] = {}
         self.client = connect(endpoints.valkey_socket)
-        self.cache = AnswerCache(ValkeyStore(self.client), time.monotonic, self._cache_failed)
-        answerer = Answerer(faq, TextTokenizer(), self._model_at, self.cache, self.series, self.events)
+        self._store = ValkeyStore(endpoints.valkey_socket)
+        self.cache = AnswerCache(self._store, time.monotonic, self._cache_failed)
+        self.redactor = Redactor()
+        answerer = Answerer(faq, TextTokenizer(), self._model_at, self.cache, self.series, self.events, self.redactor)
+        self._store.wait_at_most(settings.cache.timeout_ms / 1000)
         self.app = GatewayApp(answerer, lambda: self.effective, self.series, self.events, max_inflight)
         self.series.gauges(
             inflight=lambda: self.app.inflight,
@@ -104,6 +108,7 @@ class RunningGateway:
 
     def _take_up(self, settings: Settings, canary: Canary) -> None:
         self.effective = combine(settings, canary, self._endpoint)
+        self._store.wait_at_most(settings.cache.timeout_ms / 1000)
 
     def route(self, canary: Canary) -> None:
         """Puts a canary into effect and keeps it over a restart."""
@@ -137,7 +142,9 @@ class RunningGateway:
     async def close(self) -> None:
         """Lets writes finish and ends the connections."""
         await self.cache.settle()
+        await self._store.close()
         await self.client.aclose()
+        await self.redactor.close()
         for model in self._models.values():
             await model.close()
         self.events.flush(everything=True)

@@ -105,3 +105,32 @@ def test_a_profile_must_leave_the_machine_half_as_much_again() -> None:
     refuse_if_too_slow(PROFILE, (1, 8), lambda items: 0.014 if items == 1 else 0.0186)
     with pytest.raises(KnownError, match=r"a batch of 8 takes 18\.7 ms, the profile allows 18\.7 ms"):
         refuse_if_too_slow(PROFILE, (1, 8), lambda items: 0.001 if items == 1 else 0.0187)
+
+
+@pytest.mark.parametrize(
+    ("told", "took_s", "throttled"),
+    [
+        ("500\n", 0.044, True),
+        ("1500", 0.028, False),
+        ("9000", 0.028, False),
+        ("0", 0.028, False),
+        ("-5", 0.028, False),
+        ("nan", 0.028, False),
+        ("hot", 0.028, False),
+    ],
+)
+def test_a_device_runs_at_the_clock_it_is_told_from_the_next_execution_on(
+    tmp_path: Path, told: str, took_s: float, throttled: bool
+) -> None:
+    clock_file, time = tmp_path / "device.clock", Time()
+    throttling = SimulatedDevice(PROFILE, Path("/dev/null"), clock_file, clock=time, sleep=time.pass_by)
+    throttling.execute(8, lambda: "answer")
+    assert time.now_s == pytest.approx(100.028)
+    clock_file.write_text(told)
+    throttling.execute(8, lambda: "answer")
+    assert time.now_s == pytest.approx(100.028 + took_s)
+    assert throttling.profile.throttled is throttled
+    clock_file.unlink()
+    throttling.execute(8, lambda: "answer")
+    assert time.now_s == pytest.approx(100.056 + took_s)
+    assert not throttling.profile.throttled

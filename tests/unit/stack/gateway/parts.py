@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.tokenize import Tokens
 from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.answering import Answerer
@@ -19,7 +21,7 @@ from latencydoctor.stack.gateway.effective import combine
 from latencydoctor.stack.gateway.events import EventLog
 from latencydoctor.stack.gateway.inference import InferenceError, Outcome
 from latencydoctor.stack.gateway.series import GatewaySeries
-from latencydoctor.stack.settings import CacheSettings, InferenceSettings, Settings
+from latencydoctor.stack.settings import CacheSettings, InferenceSettings, PreprocessingSettings, Settings
 
 FAQ = (
     FaqEntry("orders-cancel", "orders", "Open Orders.", (), ()),
@@ -35,12 +37,14 @@ class MemoryModel:
     """Answers when it may; `error` fails every call."""
 
     def __init__(self) -> None:
+        self.tokens: list[Tokens] = []
         self.calls: list[tuple[str, int, float]] = []
         self.outcome = Outcome(1, 0.75)
         self.error: InferenceError | None = None
         self.gate: asyncio.Event | None = None
 
     async def infer(self, tokens: Tokens, *, version: str, priority: int, timeout_s: float) -> Outcome:
+        self.tokens.append(tokens)
         self.calls.append((version, priority, timeout_s))
         await asyncio.sleep(0)
         if self.gate is not None:
@@ -89,23 +93,34 @@ class Bench:
         self.canary = Canary()
         self.model = MemoryModel()
         self.endpoints: list[str] = []
+        self.redaction: asyncio.Event | None = None
         self.store = MemoryStore()
         self.stream = io.StringIO()
         self.series = GatewaySeries()
         self.events = EventLog(self.stream, lambda: 0.0, lambda name: self.series.event(name).add())
         self.cache = AnswerCache(self.store, lambda: 0.0, ignore)
-        answerer = Answerer(FAQ, tokenise, self._model_at, self.cache, self.series, self.events)
+        answerer = Answerer(FAQ, tokenise, self._model_at, self.cache, self.series, self.events, self._redact)
         self.app = GatewayApp(answerer, self._effective, self.series, self.events, max_inflight)
 
     def _model_at(self, endpoint: str) -> MemoryModel:
         self.endpoints.append(endpoint)
         return self.model
 
+    async def _redact(self, pattern: str, text: str) -> str:
+        if self.redaction is not None:
+            await self.redaction.wait()
+        if pattern == "broken":
+            raise KnownError("the redaction broke down")
+        return re.sub(pattern, "*", text)
+
     def _effective(self) -> Any:
         return combine(self.settings, self.canary, "stable:1")
 
     def deadline(self, milliseconds: int) -> None:
         self.settings = replace(self.settings, inference=InferenceSettings(deadline_ms=milliseconds))
+
+    def redact(self, pattern: str) -> None:
+        self.settings = replace(self.settings, preprocessing=PreprocessingSettings(pattern))
 
     def no_cache(self) -> None:
         self.settings = replace(self.settings, cache=CacheSettings(enabled=False))

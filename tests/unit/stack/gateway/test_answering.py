@@ -99,6 +99,42 @@ def test_a_question_without_a_word_is_a_preprocessing_failure() -> None:
     asyncio.run(scene())
 
 
+def test_what_the_pattern_matches_never_reaches_the_model() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.redact(r"\S+@\S+ ")
+        assert (await bench.ask("mail me@example.org about my order")).status == 200
+        assert sum(bench.model.tokens[0].mask) == 5, "mail, my, order (*about is no word), and the two marks"
+
+    asyncio.run(scene())
+
+
+def test_a_redaction_that_breaks_down_is_a_failure_and_no_answer() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.redact("broken")
+        assert (await bench.ask("a b")).status == 500
+        assert [line["event"] for line in bench.logged] == ["data_preprocess_fail"]
+        assert not bench.model.calls
+
+    asyncio.run(scene())
+
+
+def test_time_lost_in_preprocessing_is_counted_there_also_when_the_deadline_ends_it() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.redact("x")
+        bench.deadline(30)
+        bench.redaction = asyncio.Event()
+        assert (await bench.ask("a b")).status == 504
+        await asyncio.sleep(0.01)
+        assert not bench.model.calls
+        assert 'gateway_stage_duration_seconds_count{stage="preprocess"} 1' in bench.page
+        assert 'gateway_stage_duration_seconds_bucket{stage="preprocess",le="0.01"} 0' in bench.page
+
+    asyncio.run(scene())
+
+
 def test_failures_of_the_model_have_their_status_and_their_event() -> None:
     async def scene() -> None:
         cases = (

@@ -31,6 +31,7 @@ class TritonPythonModel:
             model=Path(os.environ["LATENCYDOCTOR_MODEL_FILE"]),
             encodings=Path(os.environ["LATENCYDOCTOR_ENCODINGS"]),
             device_lock=Path(os.environ["LATENCYDOCTOR_DEVICE_LOCK"]),
+            device_clock=Path(os.environ["LATENCYDOCTOR_DEVICE_CLOCK"]),
         )
         sizes = (*(size for size in (1, 2, 4, 8, 16, 32, 64) if size < largest), largest)
         try:

@@ -1,0 +1,70 @@
+"""Masks personal data in a question before the model sees it: in a process beside the gateway, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE, Process
+
+from latencydoctor.errors import KnownError
+
+_MODULE = "latencydoctor.stack.gateway.redact_worker"
+
+
+class Redactor:
+    """Redacts in turn; questions whose callers have left by then are passed over."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._process: Process | None = None
+        self._pattern = ""
+        self._number = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process that redacts; None while there is none."""
+        return self._process.pid if self._process is not None else None
+
+    async def __call__(self, pattern: str, text: str) -> str:
+        """The text as the model may see it; KnownError when the process broke down (the next call starts another)."""
+        if not pattern:
+            return text
+        async with self._turn:
+            process = await self._running(pattern)
+            self._number += 1
+            try:
+                return await self._exchange(process, self._number, text)
+            except (OSError, ValueError) as error:
+                await self.close()
+                raise KnownError(
+                    f"the redaction broke down: {error}", hint="See preprocessing.redact_pattern."
+                ) from error
+
+    async def _exchange(self, process: Process, number: int, text: str) -> str:
+        assert process.stdin is not None, "it was started with pipes"
+        assert process.stdout is not None, "it was started with pipes"
+        process.stdin.write(json.dumps([number, text]).encode() + b"\n")
+        await process.stdin.drain()
+        while True:
+            # The answer to a caller that left while it was being worked on still comes, before ours.
+            answered, redacted = json.loads(await process.stdout.readline())
+            if answered == number:
+                return str(redacted)
+
+    async def _running(self, pattern: str) -> Process:
+        if self._process is not None and self._process.returncode is None and pattern == self._pattern:
+            return self._process
+        await self.close()
+        self._pattern = pattern
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", _MODULE, pattern, stdin=PIPE, stdout=PIPE
+        )
+        return self._process
+
+    async def close(self) -> None:
+        """Ends the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()

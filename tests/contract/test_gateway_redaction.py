@@ -1,0 +1,65 @@
+"""The redacting process as the gateway uses it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from latencydoctor.errors import KnownError
+from latencydoctor.stack.gateway.redaction import Redactor
+
+# Tries the tails of the text against each other before it gives up: some seconds for the text below.
+SLOW = r"^.*.*.*.*.*@"
+LONG = "a" * 150
+
+
+def test_text_is_redacted_by_the_pattern_in_effect_and_order_is_kept() -> None:
+    async def scene() -> None:
+        redactor = Redactor()
+        try:
+            assert await redactor("", "a@b c") == "a@b c"
+            found = await asyncio.gather(*(redactor(r"\S+@\S+", f"a@b {n}\nd") for n in range(20)))
+            assert found == [f"* {n}\nd" for n in range(20)]
+            assert await redactor("c", "a@b c") == "a@b *"
+        finally:
+            await redactor.close()
+            await redactor.close()
+
+    asyncio.run(scene())
+
+
+def test_a_caller_that_leaves_does_not_get_in_the_way_of_the_next() -> None:
+    async def scene() -> None:
+        redactor = Redactor()
+        try:
+            assert await redactor(SLOW, "warm") == "warm"
+            leaving = asyncio.create_task(redactor(SLOW, LONG))
+            await asyncio.sleep(0.01)
+            leaving.cancel()
+            assert await redactor(SLOW, "b@c") == "*c"
+            assert leaving.cancelled()
+        finally:
+            await redactor.close()
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_dies_fails_one_call_and_is_replaced() -> None:
+    async def scene() -> None:
+        redactor = Redactor()
+        try:
+            assert await redactor(SLOW, "warm") == "warm"
+            task = asyncio.create_task(redactor(SLOW, LONG))
+            await asyncio.sleep(0.01)
+            assert redactor.pid is not None
+            os.kill(redactor.pid, signal.SIGKILL)
+            with pytest.raises(KnownError, match="broke down"):
+                await task
+            assert await redactor(SLOW, "b@c") == "*c"
+        finally:
+            await redactor.close()
+
+    asyncio.run(scene())
