@@ -108,7 +108,7 @@ def _below(evidence: Evidence, signal: str, bound: float) -> bool:
 
 
 def largest_change(evidence: Evidence) -> str | None:
-    """The cause that the signal with the largest relative change stands for, up or down; a rise from zero is largest."""
+    """The cause that the signal which changed most stands for, up or down; a rise from zero is the largest change."""
     changes = {
         measure.signal: _change(measure.value, measure.baseline)
         for measure in evidence.measures

@@ -91,9 +91,7 @@ class Front:
         request.done = request.dead = True
         self.upstream_open -= 1
         self._plant.replicas[request.replica].server.cancel(time_s, request)
-        self._plant.log.tries.add(
-            (time_s, request.replica, 499, 1000 * (time_s - request.sent_s), request.connect_ms)
-        )
+        self._plant.log.tries.add((time_s, request.replica, 499, 1000 * (time_s - request.sent_s), request.connect_ms))
         self._over(time_s, request, 499, 0.0)
 
     def answered(self, time_s: float, request: Request, status: int) -> None:
@@ -107,9 +105,7 @@ class Front:
         limit_s = self._plant.knobs.front_timeout_s
         if end_s - request.sent_s > limit_s:
             end_s, status = request.sent_s + limit_s, 504
-        self._plant.log.tries.add(
-            (end_s, request.replica, status, 1000 * (end_s - request.sent_s), request.connect_ms)
-        )
+        self._plant.log.tries.add((end_s, request.replica, status, 1000 * (end_s - request.sent_s), request.connect_ms))
         self._over(end_s, request, status, self._plant.knobs.front_cpu_ms / 2)
 
     def _over(self, time_s: float, request: Request, status: int, own_ms: float) -> None:

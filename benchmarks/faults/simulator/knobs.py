@@ -84,7 +84,9 @@ class Knobs:
     exec_noise_ratio: float = _knob(0.04, "ratio", "random spread of an execution's time")
     copy_item_ms: float = _knob(0.4, "ms", "copying an item to the GPU, with pinned memory and a good link")
     copy_item_mb: float = _knob(2, "MB", "pinned memory an item needs while it is in the server")
-    pinned_pool_mb: float = _knob(1024, "MB", "pinned memory pool; beyond it copies go through pageable memory, 8x slower")
+    pinned_pool_mb: float = _knob(
+        1024, "MB", "pinned memory pool; beyond it copies go through pageable memory, 8x slower"
+    )
     shape_switch_ms: float = _knob(0, "ms", "time lost when the batch size differs from the last (engine profiles)")
     # ---- response cache (triton) -------------------------------------------------------------------------------
     cache: float = _knob(0, "kind", "0 none, 1 the server's local cache, 2 Redis")

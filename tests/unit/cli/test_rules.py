@@ -28,11 +28,11 @@ def broken(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_list_shows_rules_dialects_and_playbooks() -> None:
+def test_list_shows_rules_dialects_causes_and_playbooks() -> None:
     kinds = {line.split("  ")[0] for line in run("list").stdout.splitlines()}
-    assert kinds == {"log rule", "dialect", "playbook"}
+    assert kinds == {"log rule", "dialect", "cause rule", "playbook"}
     entries = json.loads(run("list", "--format", "json").stdout)
-    assert {"gpu_oom", "triton", "latency-spike"} <= {entry["id"] for entry in entries}
+    assert {"gpu_oom", "triton", "batching-failed", "latency-spike"} <= {entry["id"] for entry in entries}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,7 @@ def test_list_shows_rules_dialects_and_playbooks() -> None:
         ("gpu_oom", "at least free_bytes"),
         ("queue_delay", "above 500"),
         ("triton", "queue_time_ms"),
+        ("batching-failed", "confirmed by"),
         ("latency-spike", "thresholds"),
     ],
 )

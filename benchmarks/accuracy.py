@@ -1,0 +1,182 @@
+"""How often the cause is right: the fault matrix on a serving simulator, back-filled into a real Prometheus.
+
+The matrix is synthetic: its serving systems are simulated from physical knobs by code that shares nothing with the
+program, and half of its faults were written by someone who had not seen a rule. Each run is diagnosed as a user would
+do it, from the Prometheus by `--selector`, with the settings that the server's own API would tell. The first seed is
+diagnosed again with one family of metrics removed at a time. The last line of stdout is one JSON object of shares.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+
+from benchmarks.accuracy_baselines import largest_change, literal_tree
+from benchmarks.accuracy_score import Told, figures, share
+from benchmarks.accuracy_sources import FAMILIES, Pruned, Settings
+from benchmarks.faults import Case, Run, load_cases, serve, simulate
+from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
+from latencydoctor.cli.wiring import load_content
+from latencydoctor.content.everything import Content
+from latencydoctor.diagnosis.rank import Knowledge, diagnose
+from latencydoctor.errors import CannotTell
+from latencydoctor.evidence.assemble import assemble
+from latencydoctor.model.configuration import PrometheusSource, Slo
+from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.evidence import Evidence, Selection
+from latencydoctor.report.lint import unproven
+from latencydoctor.sources.prometheus import PrometheusMetrics
+
+SEEDS = 5
+WORKERS = 2
+RANGE_S = 1800.0
+DEADLINE_S = 60.0
+PLAYBOOK = "latency-spike"
+TARGETS = {"top1": 0.90, "top3": 0.97, "false_alarm": 0.02, "wrong_confident": 0.01, "scale_out_on_do_not_scale": 0.0}
+AT_LEAST = ("top1", "top3")
+TOO_EASY = 0.6
+
+Task = tuple[Case, str, int, str]
+"""A case, its engine, its seed, and the family of metrics removed (empty for none)."""
+
+
+@cache
+def _content() -> Content:
+    return load_content(None)
+
+
+def diagnosed(run: Run, url: str, removed: str) -> tuple[Evidence, Diagnosis]:
+    """One run, diagnosed from the Prometheus at `url`; `CannotTell` when nothing of it can be read."""
+    content = _content()
+    metrics = PrometheusMetrics(PrometheusSource(url), DEADLINE_S)
+    source = Pruned(metrics, removed) if removed else metrics
+    facts = (
+        () if removed == "configuration" else (Settings(run.facts, {name.id: name.unit for name in content.signals}),)
+    )
+    rules = Rules(content.dialects, content.signals, content.log_rules)
+    selection = Selection("", f'namespace="{run.namespace}"')
+    collected = collect(Sources(source, facts), rules, CollectRequest(selection, run.end_s, RANGE_S))
+    evidence = assemble(collected, Slo(), content.signals)
+    playbook = next(one for one in content.playbooks if one.id == PLAYBOOK)
+    return evidence, diagnose(evidence, Knowledge(playbook, content.causes))
+
+
+def tell(case: Case, engine: str, seed: int, removed: str, run: Run, url: str) -> Told:
+    """What the program says of one run."""
+    try:
+        evidence, diagnosis = diagnosed(run, url, removed)
+    except CannotTell:
+        return Told(case, engine, seed, removed, "cannot tell", None, "", "", (), "", None, 0)
+    cause = diagnosis.cause
+    held = [one.id for one in diagnosis.contributing]
+    return Told(
+        case=case,
+        engine=engine,
+        seed=seed,
+        removed=removed,
+        state=diagnosis.incident.state.value,
+        cause=cause.id if cause else None,
+        confidence=cause.confidence.value if cause else "",
+        scaling=cause.scaling if cause else "",
+        ranked=tuple(([cause.id] if cause else []) + held),
+        literal=literal_tree(evidence),
+        largest=largest_change(evidence),
+        unproven=len(unproven(diagnosis)),
+    )
+
+
+def _told(task: tuple[Task, Run, str]) -> Told:
+    (case, engine, seed, removed), run, url = task
+    return tell(case, engine, seed, removed, run, url)
+
+
+def _simulated(task: Task) -> Run:
+    case, engine, seed, _ = task
+    return simulate(case, engine, seed)
+
+
+def tell_all(seeds: int, partial: bool) -> list[Told]:
+    """Every case on every engine, `seeds` times; `partial` also takes metric families away from the first seed."""
+    whole = [(case, engine, seed, "") for case in load_cases() for engine in case.engines for seed in range(seeds)]
+    with ProcessPoolExecutor(WORKERS) as pool:
+        begun = time.monotonic()
+        runs = list(pool.map(_simulated, whole, chunksize=4))
+        _say(f"simulated {len(runs)} runs in {time.monotonic() - begun:.0f} s")
+        with serve(runs) as url:
+            _say(f"loaded into Prometheus after {time.monotonic() - begun:.0f} s")
+            tasks = [(task, run, url) for task, run in zip(whole, runs, strict=True)]
+            if partial:
+                first = [(task, run) for task, run, _ in tasks if task[2] == 0 and not task[0].healthy]
+                tasks += [((*task[:3], family), run, url) for task, run in first for family in FAMILIES]
+            told: list[Told] = []
+            for one in pool.map(_told, tasks, chunksize=8):
+                told.append(one)
+                if len(told) % 100 == 0:
+                    _say(f"diagnosed {len(told)} of {len(tasks)} after {time.monotonic() - begun:.0f} s")
+    return told
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def report(told: Sequence[Told]) -> None:
+    """One line a case, then the shares by engine and author, then the targets."""
+    whole = [one for one in told if not one.removed]
+    for case_id, of_case in _grouped((one.case.id, one) for one in whole):
+        case = of_case[0].case
+        answers = Counter(one.cause or one.state for one in of_case)
+        words = ", ".join(f"{answer} x{count}" for answer, count in answers.most_common())
+        print(f"{case_id:38} {case.author:9} {case.cause or 'healthy':24} {share(of_case, _right):4.0%}  {words}")
+    faults = [one for one in whole if not one.case.healthy]
+    for title, key in (("engine", "engine"), ("author", "author")):
+        groups = _grouped((getattr(one, key) if key == "engine" else one.case.author, one) for one in faults)
+        for name, group in groups:
+            in_three = share(group, lambda one: one.in_three)
+            print(f"{title} {name:12} {len(group):5} runs   top-1 {share(group, _right):6.1%}   top-3 {in_three:6.1%}")
+    for family, group in _grouped((one.removed, one) for one in told if one.removed):
+        wrong = share(group, lambda one: one.wrong_and_confident)
+        abstains = share(group, lambda one: one.cause is None)
+        print(
+            f"without {family:14} right {share(group, _right):6.1%}   "
+            f"abstains {abstains:6.1%}   wrong+sure {wrong:6.1%}"
+        )
+    print(f"claims without proof: {sum(one.unproven for one in told)}")
+
+
+def _right(one: Told) -> bool:
+    return one.right
+
+
+def _grouped(pairs: Iterable[tuple[str, Told]]) -> list[tuple[str, list[Told]]]:
+    groups: dict[str, list[Told]] = defaultdict(list)
+    for key, one in pairs:
+        groups[key].append(one)
+    return sorted(groups.items())
+
+
+def main() -> None:
+    """Run the matrix and print it."""
+    quick = bool(os.environ.get("QUICK"))
+    told = tell_all(1 if quick else SEEDS, partial=not quick)
+    report(told)
+    found = figures(told)
+    for name, target in TARGETS.items():
+        more = name in AT_LEAST
+        met = found[name] >= target if more else found[name] <= target
+        bound = f"target {target} or {'more' if more else 'less'}"
+        print(f"{name} {found[name]:.3f}, {bound}: {'met' if met else 'MISSED'}")
+    for name in ("literal_tree_top1", "largest_change_top1"):
+        print(f"{name} {found[name]:.3f}, {'the matrix is too easy' if found[name] > TOO_EASY else 'not too easy'}")
+    print("the serving systems are simulated; results on recorded real captures stand in tests/golden")
+    print(json.dumps({name: round(value, 4) for name, value in found.items()}))
+
+
+if __name__ == "__main__":
+    main()
