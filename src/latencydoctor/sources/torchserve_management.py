@@ -47,8 +47,8 @@ _UNREACHABLE = frozenset({FailureKind.REFUSED, FailureKind.NO_ROUTE, FailureKind
 _NEEDS_ADDRESS = "TorchServe's management address, port 8081 by default (--torchserve URL)"
 _NEEDS_CA = "the CA of its certificate: sources.torchserve.ca_file in the configuration"
 _NEEDS_TOKEN = (
-    "the management key: sources.torchserve.bearer_file in the configuration, such as TorchServe's own key_file.json "
-    "(its keys expire, by default after an hour)"
+    "the management key, at the management address (port 8081 by default): sources.torchserve.bearer_file in the "
+    "configuration, such as TorchServe's own key_file.json (its keys expire, by default after an hour)"
 )
 
 
