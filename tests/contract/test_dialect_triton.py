@@ -167,6 +167,14 @@ def test_every_signal_of_redis_exporter_is_read() -> None:
     evicted = growth(load(REDIS), "redis_evicted_keys_total")
     assert found["cache_eviction_rate_eps"] == pytest.approx(evicted / length_s, rel=0.01)
     assert 0 < found["cache_command_time_ms"] < 1
+    assert found["cache_uptime_s"] == total(text, "redis_uptime_in_seconds")
+    assert found["cache_insert_error_rate_eps"] == 0.0
+    assert found["cache_error_rate_eps"] > 0
+    gone = evicted + growth(load(REDIS), "redis_expired_keys_total")
+    new = growth(load(REDIS), "redis_db_keys") + gone
+    written = growth(load(REDIS), "redis_commands_total", cmd="hset")
+    assert found["cache_new_key_ratio"] == pytest.approx(new / clients["misses"], rel=0.001)
+    assert found["cache_duplicate_write_ratio"] == pytest.approx(1 - new / written, abs=0.001)
     assert found["cache_up"] == 1.0
 
 
