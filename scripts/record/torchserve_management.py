@@ -11,6 +11,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,8 +63,8 @@ def record(server: Server, store: Path) -> dict[str, Answer]:
     return answers | {"two_models": server.get("/models")}
 
 
-def overloaded(server: Server) -> Answer:
-    """The description while more clients ask than the queue can hold."""
+def overloaded(server: Server, meanwhile: Callable[[], object] = lambda: None) -> Answer:
+    """The description while more clients ask than the queue can hold; `meanwhile` may look for itself."""
     ended = threading.Event()
 
     def ask() -> None:
@@ -76,6 +77,7 @@ def overloaded(server: Server) -> Answer:
         client.start()
     try:
         real.wait_until(lambda: '"remainingCapacity": 0' in server.get(DESCRIBE).body, 20)
+        meanwhile()
         return server.get(DESCRIBE)
     finally:
         ended.set()
