@@ -15,8 +15,8 @@ from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.model.evidence import Selection, Window
 from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.sources.pages import PageMetrics
+from tests.contract.authority import openssl
 from tests.contract.strangers import Answer, Asked, drip_head, stranger
-from tests.contract.test_prometheus_tls import openssl
 
 _, DIALECTS = read_signals(locate())
 TEXT = "text/plain; version=0.0.4"

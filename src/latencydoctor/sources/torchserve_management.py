@@ -18,17 +18,11 @@ from latencydoctor.model.evidence import Gap, GapReason, Proof, QueryRecord, Sel
 from latencydoctor.model.readings import Readings
 from latencydoctor.sources.address import Address
 from latencydoctor.sources.allowance import Allowance
+from latencydoctor.sources.authentication import Authentication, origin_of
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.torchserve_address import torchserve_address
 from latencydoctor.sources.torchserve_description import SIGNALS, facts_of
-from latencydoctor.sources.transport import (
-    Authentication,
-    Deadline,
-    FailureKind,
-    GuardedSession,
-    TransportError,
-    origin_of,
-)
+from latencydoctor.sources.transport import Deadline, FailureKind, GuardedSession, TransportError
 
 SOURCE = "torchserve"
 DEADLINE_S = 3.0
