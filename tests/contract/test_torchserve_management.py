@@ -15,6 +15,7 @@ from latencydoctor.model.evidence import GapReason, Selection
 from latencydoctor.model.readings import Readings
 from latencydoctor.sources.torchserve_description import SIGNALS
 from latencydoctor.sources.torchserve_management import TorchServeManagement
+from tests.contract.authority import found_company
 from tests.contract.strangers import Answer, Asked, drip, drip_head, endless, stranger
 from tests.contract.torchserve_replay import PAGES, RECORDED, TINY, only_gaps, proof, replay, say, values
 
@@ -135,6 +136,20 @@ def test_the_token_does_not_follow_to_another_host(tmp_path: Path) -> None:
         reason, detail, _ = only_gaps(read(move, "tiny", Credentials(bearer_file=str(file))))
         assert other.asked == []
     assert (reason, "redirected" in detail) == (GapReason.BAD_ANSWER, True)
+
+
+def test_tls_wants_the_ca_it_is_told_of_and_shows_a_certificate(tmp_path: Path) -> None:
+    company = found_company(tmp_path)
+    ca, mine = company.path("ca.pem"), (company.path("client.pem"), company.path("client.key"))
+    with stranger(replay("idle"), company.server(asks_back=True)) as server:
+
+        def reading(ca_file: str, cert_file: str = "", key_file: str = "") -> Readings:
+            source = TorchServeSource(server.url, ca_file=ca_file, cert_file=cert_file, key_file=key_file)
+            return TorchServeManagement(source).read(Selection("tiny"))
+
+        assert values(reading(ca, *mine)) == TINY
+        assert "ca_file" in only_gaps(reading("", *mine))[2]
+        assert only_gaps(reading(ca))[0] is GapReason.BAD_ANSWER
 
 
 def silent(asked: Asked) -> None:

@@ -76,10 +76,8 @@ class _Session:
         self._http = GuardedSession(lambda: deadline, lambda: allowance, MAX_ANSWER_BYTES, connections=1)
         self._http.auth = Authentication(origin_of(address.url), dict(address.headers))
         self._http.headers["Accept"] = "application/json"
-        if address.ca_file:
-            self._http.verify = address.ca_file
-        if address.certificate:
-            self._http.cert = address.certificate
+        self._http.cert = address.certificate
+        self._ca = address.ca_file or True
 
     def read(self, model: str) -> Readings:
         """What is told of a model, or of the only one there if it has no name; never raises."""
@@ -132,7 +130,8 @@ class _Session:
 
     def _get(self, path: str) -> object:
         try:
-            content = self._http.get(self._url + path).content
+            # Said for each request: a session's own is overruled by $REQUESTS_CA_BUNDLE.
+            content = self._http.get(self._url + path, verify=self._ca).content
         except OSError as error:
             # What the HTTP library says of an address before anything is sent.
             raise TransportError(FailureKind.NAME, plain(str(error))) from error
