@@ -17,7 +17,7 @@ CHECKED := $(wildcard src tests benchmarks scripts)
 TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py benchmarks/instant_model/*/model.py)
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
-        bench-gateway bench-startup bench-diagnose check-vllm clean distclean
+        bench-gateway bench-startup bench-diagnose drills check-vllm clean distclean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -74,6 +74,9 @@ bench-startup: setup-venv ## `latencydoctor --help` beside a two-command Typer p
 
 bench-diagnose: setup ## a diagnosis from a bundle and from Prometheus servers of many series, beside its bare queries
 	@$(BIN)/python -m benchmarks.diagnose
+
+drills: setup ## how often each fault done to the real stack is diagnosed right (RUNS=3 of each, FAULTS=a,b)
+	@$(BIN)/python -m benchmarks.drills
 
 check-vllm: setup ## an overloaded real vLLM: what diagnose reads beside its own metrics page (installs 3.5 GB once)
 	@$(BIN)/python -m benchmarks.vllm_overload

@@ -51,6 +51,8 @@ class Scene:
             text = ",".join(f'{key}="{held}"' for key, held in labels)
             lines.append(f"{name}{{{text}}} {_written(value)}\n")
             self.backfill.observe(time_s, name, value, **dict(labels), instance=instance, job=JOB)
+        # Of every scrape, made by whoever scrapes.
+        self.backfill.observe(time_s, "up", 1.0, instance=instance, job=JOB)
         self.pages.append((time_s, instance, "".join(lines)))
 
     def record(self) -> Recording:

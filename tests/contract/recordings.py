@@ -110,7 +110,7 @@ def read(scrapes: Sequence[Scrape], name: str, signal: str, selection: Selection
     present = names_on(scrapes)
     for item in expressions(name, signal):
         if all(metric in present for metric in item.requires):
-            value = ask_template(scrapes, item.expr, selection)
+            value = ask_template(scrapes, item.expr, selection, dialect(name).model_label or "model")
             if value is not None:
                 return value
     return None

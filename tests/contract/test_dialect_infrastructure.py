@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from latencydoctor.evidence.promql import evaluate
 from latencydoctor.evidence.queries import render
 from latencydoctor.model.configuration import PrometheusSource
 from latencydoctor.model.evidence import Selection
@@ -54,6 +55,22 @@ class Course:
         for index in range(SCRAPES):
             self.page.observe(START_S + index * EVERY_S, name, value, **labels)
 
+    def step(self, name: str, before: float, after: float, **labels: str) -> None:
+        """A gauge that changed once, a window before the last scrape."""
+        for index in range(SCRAPES):
+            value = after if index >= SCRAPES - 5 else before
+            self.page.observe(START_S + index * EVERY_S, name, value, **labels)
+
+    def brief(self, name: str, value: float, meanwhile: float, **labels: str) -> None:
+        """A gauge that was something else for two scrapes, half a window before the last."""
+        for index in range(SCRAPES):
+            held = meanwhile if index in (SCRAPES - 5, SCRAPES - 4) else value
+            self.page.observe(START_S + index * EVERY_S, name, held, **labels)
+
+    def long_ago(self, name: str, value: float, **labels: str) -> None:
+        """Half an hour before the last scrape."""
+        self.page.observe(START_S + (SCRAPES - 1) * EVERY_S - 1810, name, value, **labels)
+
     def counter(self, name: str, per_s: float, **labels: str) -> None:
         for index in range(SCRAPES):
             self.page.observe(START_S + index * EVERY_S, name, 1000 + per_s * index * EVERY_S, **labels)
@@ -65,6 +82,7 @@ def servers(course: Course) -> None:
         for version in ("1", "2"):
             course.counter("nv_inference_request_success", 5, **place, version=version)
             course.counter("nv_inference_exec_count", 5, **place, version=version)
+            course.long_ago("nv_inference_exec_count", 10, **place, version=version, gpu_uuid=gpu)
             course.counter("nv_inference_exec_count", 5, **place, version=version, gpu_uuid=gpu)
 
 
@@ -84,8 +102,16 @@ def accelerators(course: Course) -> None:
             course.counter("DCGM_FI_DEV_POWER_VIOLATION", 0.5e9, **place)
             course.gauge("DCGM_FI_DEV_POWER_USAGE", 350, **place)
             course.gauge("DCGM_FI_DEV_POWER_MGMT_LIMIT", 700, **place)
-            course.gauge("DCGM_FI_DEV_XID_ERRORS", 79 if gpu == "GPU-4" else 0, **place)
+            before, now = {"GPU-2": (31, 48), "GPU-4": (79, 79)}.get(gpu, (0, 0))
+            course.step("DCGM_FI_DEV_XID_ERRORS", before, now, **place)
             course.gauge("DCGM_FI_PROF_SM_ACTIVE", BLANK if gpu == "GPU-1" else 0.3, **place)
+            course.step("DCGM_FI_DEV_ROW_REMAP_FAILURE", 0, 1 if gpu == "GPU-4" else 0, **place)
+            course.step("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", 7, 9 if gpu == "GPU-2" else 7, **place)
+            course.gauge("DCGM_FI_DEV_CLOCKS_EVENT_REASONS", 1 if gpu == "GPU-1" else 0, **place)
+            course.counter("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", 2 if gpu == "GPU-2" else 0, **place)
+            course.long_ago("DCGM_FI_DEV_FB_USED", 1024, **place, job="gpus")
+        course.gauge("up", 0 if instance == "n2:9400" else 1, instance=instance, job="gpus")
+    course.gauge("up", 0, instance="elsewhere:9400", job="gpus")
 
 
 def cluster(course: Course) -> None:
@@ -99,8 +125,13 @@ def cluster(course: Course) -> None:
                 name = "kube_pod_container_status_last_terminated_reason"
                 course.gauge(name, 1, **place, reason="OOMKilled")
             course.gauge("kube_pod_container_resource_limits", 4e9, **place, resource="memory", unit="byte")
-            course.gauge("kube_pod_status_ready", 1.0 if pod != "triton-b" else 0.0, condition="true",
-                         namespace=namespace, pod=pod, instance=copy)  # fmt: skip
+            ready = {"namespace": namespace, "pod": pod, "instance": copy, "condition": "true"}
+            course.brief(
+                "kube_pod_status_ready", float(pod != "triton-b"), float(pod in ("triton-a", "triton-c")), **ready
+            )
+        # The server's own set waits for a node, another's and one of another namespace too.
+        for namespace, pod in (("prod", "triton-d"), ("prod", "web-x"), ("elsewhere", "triton-e")):
+            course.gauge("kube_pod_status_unschedulable", 1, namespace=namespace, pod=pod, instance=copy)
         for namespace in ("prod", "staging"):
             place = {"namespace": namespace, "horizontalpodautoscaler": "triton", "instance": copy}
             course.gauge("kube_horizontalpodautoscaler_status_desired_replicas", 4, **place)
@@ -185,7 +216,14 @@ STAGING = Selection("m1", 'namespace="staging"')
         ("accelerator_throttled_ratio", 0.25, 1.0),
         ("accelerator_power_capped_ratio", 0.5, 0.5),
         ("accelerator_power_ratio", 0.5, 0.5),
-        ("accelerator_xid_code", 0, 79),
+        ("accelerator_xid_code", 48, 79),
+        # One came lately, the other stays from long ago.
+        ("accelerator_new_xid", 48, 0),
+        ("accelerator_ecc_errors", 2, 1),
+        ("accelerator_idle_clock_ratio", 1, 0),
+        ("accelerator_pcie_replay_eps", 2, 0),
+        # One of the two exporters is gone; the third was never theirs.
+        ("accelerator_exporter_up", 0, 0),
         # One of the two does not measure it: the blank is no value.
         ("sm_activity_ratio", 0.3, 0.3),
     ],
@@ -202,6 +240,8 @@ def test_without_a_server_that_names_its_gpus_only_one_exporter_is_taken(everyth
         assert asked(everything, "dcgm", item, Selection("nobody")) is None, item
     chosen = Selection("nobody", 'instance="n2:9400"')
     assert asked(everything, "dcgm", "accelerator_busy_ratio", chosen) == pytest.approx(0.8)
+    assert asked(everything, "dcgm", "accelerator_exporter_up", chosen) == 0
+    assert asked(everything, "dcgm", "accelerator_exporter_up", Selection("nobody", 'instance="n1:9400"')) == 1
 
 
 @pytest.mark.parametrize(
@@ -213,6 +253,9 @@ def test_without_a_server_that_names_its_gpus_only_one_exporter_is_taken(everyth
         ("container_memory_used_ratio", 0.75, 0.75),
         ("cpu_throttled_ratio", 0.4, 0.9),
         ("replica_count", 1.0, 1.0),
+        # Away and back again, told twice.
+        ("readiness_changes", 0.0, 2.0),
+        ("pods_unschedulable", 1.0, 0.0),
         ("autoscaler_at_limit", 1.0, 0.0),
     ],
 )
@@ -264,6 +307,7 @@ def test_an_ingress_is_read_for_one_service(everything: str, signal: str, expect
         ("retry_ratio", "envoy_cluster_name", 2 / 22),
         ("error_timeout_rps", "envoy_cluster_name", 1),
         ("error_rejected_rps", "envoy_cluster_name", 0.5),
+        ("upstream_overflow_eps", "envoy_cluster_name", 0.5),
         ("requests_waiting", "envoy_cluster_name", 3),
     ],
 )
@@ -325,10 +369,34 @@ def test_utilisation_is_a_ratio_under_every_name(
     ],
 )  # fmt: skip
 def test_clock_event_bits(metric: str, bits: int, heat: int, power: int, board: int) -> None:
+    assert read(gpus(metric, float(bits)), "dcgm", "accelerator_idle_clock_ratio", Selection("")) == bits % 2
     scrapes = gpus(metric, float(bits))
     assert read(scrapes, "dcgm", "accelerator_throttled_ratio", Selection("")) == heat
     assert read(scrapes, "dcgm", "accelerator_power_capped_ratio", Selection("")) == power
     assert read(scrapes, "dcgm", "accelerator_hw_slowdown_ratio", Selection("")) == board
+
+
+@pytest.mark.parametrize("name", ["DCGM_FI_DEV_XID_ERRORS", "DCGM_FI_DEV_XID_ERROR"])
+def test_an_xid_is_new_for_two_windows_though_its_code_is_a_label(name: str) -> None:
+    def course(*codes: int) -> list[Scrape]:
+        pages = [page_of([(name, {"UUID": "GPU-0", "err_code": str(code)}, float(code))]) for code in codes]
+        return [(START_S + 10 * index, "n1:9400", page) for index, page in enumerate(pages)]
+
+    def new(*codes: int) -> float | None:
+        at_s = START_S + 10 * (len(codes) - 1)
+        for item in expressions("dcgm", "accelerator_new_xid"):
+            found = evaluate(course(*codes), render(item, Selection(""), 10.0, ""), at_s)
+            if found:
+                return found[0].value
+        return None
+
+    assert new(0, 0, 0, 0) == 0
+    assert new(0, 0, 0, 79) == 79
+    assert new(0, 0, 79, 79) == 79
+    assert new(0, 79, 79, 79) == 0
+    assert new(79, 79, 79, 31) == 31
+    # What was before is not known.
+    assert new(79, 79) is None
 
 
 @pytest.mark.parametrize(
@@ -345,9 +413,76 @@ def test_old_and_new_names_say_the_same(signal: str, old: str, new: str) -> None
     assert values == [0.25, 0.25]
 
 
-@pytest.mark.parametrize("name", ["dcgm", "envoy", "kubernetes", "nginx_ingress"])
+@pytest.mark.parametrize("name", ["coredns", "dcgm", "envoy", "kubernetes", "nginx_ingress"])
 def test_none_of_them_claims_to_be_verified(name: str) -> None:
     assert dialect(name).verified == ""
+
+
+def resolvers(*clusters: str) -> list[Scrape]:
+    """Two scrapes of two CoreDNS a cluster: of ten names, one takes a second and one fails; most do not exist."""
+    found = []
+    for time_s, grown in ((START_S, 1.0), (START_S + 30, 2.0)):
+        for cluster in clusters:
+            for copy in ("a", "b"):
+                base = {"cluster": cluster, "namespace": "kube-system"}
+                items: list[Sample] = [
+                    ("coredns_dns_responses_total", {**base, "rcode": rcode, "plugin": "forward"}, each * grown)
+                    for rcode, each in (("NOERROR", 300), ("NXDOMAIN", 600), ("SERVFAIL", 100))
+                ]
+                items += [
+                    ("coredns_dns_request_duration_seconds_bucket", {**base, "le": bound}, each * grown)
+                    for bound, each in (("0.001", 900), ("0.512", 900), ("1.024", 1000), ("+Inf", 1000))
+                ]
+                found.append((time_s, f"{cluster}-{copy}:9153", page_of(items)))
+    return found
+
+
+def test_a_cluster_s_resolver_is_read_and_never_merged_with_another_s() -> None:
+    one, two = resolvers("eu"), resolvers("eu", "us")
+    assert read(one, "coredns", "dns_failure_ratio", Selection("")) == pytest.approx(0.1)
+    assert read(one, "coredns", "dns_time_p99_ms", Selection("")) == pytest.approx(512 + 512 * 0.9)
+    # A selector that does not fit the resolver: the only one there is serves whom we ask about.
+    assert read(one, "coredns", "dns_failure_ratio", Selection("", 'namespace="prod"')) == pytest.approx(0.1)
+    assert read(two, "coredns", "dns_failure_ratio", Selection("", 'namespace="prod"')) is None
+    assert read(two, "coredns", "dns_failure_ratio", Selection("", 'cluster="us"')) == pytest.approx(0.1)
+
+
+def behind(front: list[Sample], server: list[Sample]) -> list[Scrape]:
+    """Two scrapes of a front end and a server of one namespace, ten seconds in which all counters grow from nothing."""
+    found = []
+    for time_s, factor in ((START_S, 0.0), (START_S + 10, 1.0)):
+        for instance, items in (("front:1", front), ("server:1", server)):
+            page = [(name, {**labels, "namespace": "prod"}, value * factor) for name, labels, value in items]
+            found.append((time_s, instance, page_of(page)))
+    return found
+
+
+FRONTS = {
+    "nginx_ingress": [("nginx_ingress_controller_requests", {"status": status}, count)
+                      for status, count in (("200", 90.0), ("503", 10.0))],
+    "envoy": [("envoy_http_downstream_rq_time_count", {}, 100.0),
+              ("envoy_http_downstream_rq_xx", {"envoy_response_code_class": "5"}, 10.0)],
+    "gateway": [("gateway_requests_total", {"status": status}, count)
+                for status, count in (("200", 90.0), ("503", 10.0))],
+}  # fmt: skip
+BEHIND = {
+    "triton": [("nv_inference_request_success", {"model": "m"}, 146.0),
+               ("nv_inference_request_failure", {"model": "m", "reason": "REJECTED"}, 4.0)],
+    "vllm": [("vllm:request_success_total", {"model_name": "m"}, 150.0)],
+    "torchserve": [("ts_inference_requests_total", {"model_name": "m"}, 150.0)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("front", "server"),
+    # The bundled gateway asks Triton alone.
+    [("gateway", "triton"), *((front, server) for front in ("nginx_ingress", "envoy") for server in BEHIND)],
+)
+def test_a_server_that_sees_more_than_comes_to_the_front_end(front: str, server: str) -> None:
+    scrapes = behind(FRONTS[front], BEHIND[server])
+    assert read(scrapes, front, "server_seen_ratio", Selection("", 'namespace="prod"')) == pytest.approx(1.5)
+    uncounted = read(scrapes, front, "uncounted_error_rps", Selection("", 'namespace="prod"'))
+    assert uncounted == (pytest.approx(0.6, rel=0.01) if server == "triton" else None)
 
 
 def test_nginx_on_its_real_page() -> None:

@@ -127,10 +127,11 @@ def test_replicas_add_up_and_their_means_are_weighted() -> None:
     two = [*one, *((time_s, "other:8002", text) for time_s, _, text in one)]
     for model in ("plain", "cached"):
         single, double = values(one, "triton", model), values(two, "triton", model)
+        assert {double.pop(signal) for signal in ("replica_imbalance_ratio", "slowest_replica_ratio")} == {1.0}
         assert set(single) == set(double)
         summed = {
             "request_rate_rps", "queue_depth", "concurrency", "execution_rate_eps", "instance_busy_ratio",
-            "cache_lookup_rate_rps", "cache_entry_count",
+            "cache_lookup_rate_rps", "cache_entry_count", "hot_step_queue_depth", "pending_growth_rps",
         }  # fmt: skip
         for signal, value in single.items():
             assert double[signal] == pytest.approx(value * (2 if signal in summed else 1), rel=1e-6), signal
@@ -144,7 +145,13 @@ def test_models_are_kept_apart() -> None:
                                          / seconds(load(DEFAULTS)), rel=0.01)  # fmt: skip
     assert len(set(apart.values())) == len(MODELS)
     unknown = values(load(DEFAULTS), "triton", "nobody")
-    assert set(unknown) <= {"cache_in_queue_ratio"}
+    # No metric says which models are an ensemble's parts: those are of all models.
+    assert set(unknown) <= {
+        "cache_in_queue_ratio",
+        "hot_step_share_ratio",
+        "hot_step_queue_depth",
+        "pending_growth_rps",
+    }
 
 
 def test_every_signal_of_redis_exporter_is_read() -> None:
@@ -160,6 +167,14 @@ def test_every_signal_of_redis_exporter_is_read() -> None:
     evicted = growth(load(REDIS), "redis_evicted_keys_total")
     assert found["cache_eviction_rate_eps"] == pytest.approx(evicted / length_s, rel=0.01)
     assert 0 < found["cache_command_time_ms"] < 1
+    assert found["cache_uptime_s"] == total(text, "redis_uptime_in_seconds")
+    assert found["cache_insert_error_rate_eps"] == 0.0
+    assert found["cache_error_rate_eps"] > 0
+    gone = evicted + growth(load(REDIS), "redis_expired_keys_total")
+    new = growth(load(REDIS), "redis_db_keys") + gone
+    written = growth(load(REDIS), "redis_commands_total", cmd="hset")
+    assert found["cache_new_key_ratio"] == pytest.approx(new / clients["misses"], rel=0.001)
+    assert found["cache_duplicate_write_ratio"] == pytest.approx(1 - new / written, abs=0.001)
     assert found["cache_up"] == 1.0
 
 

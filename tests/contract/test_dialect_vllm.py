@@ -239,7 +239,8 @@ def test_v0_names_and_labels() -> None:
 # ---- several engines, replicas, models ----------------------------------------------------------------------------
 
 SUMMED = ("request_rate_rps", "requests_running", "requests_waiting", "queue_depth", "concurrency", "replica_count",
-          "prompt_tokens_rate", "generation_tokens_rate", "preemption_rate_eps", "execution_rate_eps")  # fmt: skip
+          "prompt_tokens_rate", "generation_tokens_rate", "preemption_rate_eps", "execution_rate_eps",
+          "requests_deferred", "requests_waiting_capacity")  # fmt: skip
 
 
 @pytest.mark.parametrize("where", ["engines of one server", "replicas"])

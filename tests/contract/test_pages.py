@@ -152,7 +152,9 @@ def test_a_server_that_falls_silent_is_said_to_have() -> None:
         served(lambda seconds, count: triton("bert", 20.0, seconds) if count < 5 else None) as failing,
     ):
         evidence = evidence_of(read(steady, failing))
-    assert "HTTP 500" in gap(evidence, f"page {failing.split('/')[2]}").detail
+    assert (
+        f"6 of 11 readings of {failing.split('/')[2]} failed: error status: HTTP 500" in gap(evidence, "pages").detail
+    )
 
 
 def test_a_restart_in_between_is_seen_and_does_not_bend_the_rates() -> None:

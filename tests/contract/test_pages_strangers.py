@@ -15,8 +15,8 @@ from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.model.evidence import Selection, Window
 from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.sources.pages import PageMetrics
+from tests.contract.authority import openssl
 from tests.contract.strangers import Answer, Asked, drip_head, stranger
-from tests.contract.test_prometheus_tls import openssl
 
 _, DIALECTS = read_signals(locate())
 TEXT = "text/plain; version=0.0.4"
@@ -102,10 +102,9 @@ def test_one_broken_page_among_good_ones() -> None:
     count = iter(range(100))
     with stranger(lambda asked: asked.reply(GOOD if next(count) != 1 else b"nv_inf", kind=TEXT)) as server:
         _, found = discover(server.url, scrapes=4)
-    told = [gap for gap in found.gaps if gap.signal.startswith("page ")]
-    assert [gap.detail for gap in told] == [
-        "1 of 4 scrapes failed: line 1: the page breaks off in the middle of a line"
-    ]
+    (told,) = [gap.detail for gap in found.gaps if gap.signal == "pages"]
+    where = server.url.removeprefix("http://")
+    assert told == f"1 of 4 readings of {where} failed: line 1: the page breaks off in the middle of a line"
 
 
 def test_odd_but_readable() -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import ssl
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,72 +12,26 @@ from latencydoctor.errors import LatencyDoctorError, SourceError
 from latencydoctor.model.configuration import PrometheusSource
 from latencydoctor.model.evidence import Selection
 from latencydoctor.sources.prometheus import PrometheusMetrics
+from tests.contract.authority import Authority, found_company
 from tests.contract.strangers import Asked, names_json, stranger
 
 _, DIALECTS = read_signals(locate())
 
 
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """A company's CA and what it has signed; each certificate has its key in `<name>.key`."""
-
-    folder: Path
-
-    def path(self, name: str) -> str:
-        return str(self.folder / name)
-
-    def sign(self, name: str, subject: str, *more: str) -> None:
-        """A certificate `<name>.pem` for `subject` (a subjectAltName)."""
-        extension = self.folder / f"{name}.ext"
-        extension.write_text(f"subjectAltName={subject}\n")
-        request, key = self.path(f"{name}.csr"), self.path(f"{name}.key")
-        openssl(
-            "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", key, "-out", request
-        )  # fmt: skip
-        authority = ["-CA", self.path("ca.pem"), "-CAkey", self.path("ca.key"), "-CAcreateserial"]
-        openssl(
-            "x509", "-req", "-in", request, *authority, "-extfile", str(extension), "-out", self.path(f"{name}.pem"),
-            *(more or ("-days", "2")),
-        )  # fmt: skip
-
-
-def openssl(*arguments: str) -> None:
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("no openssl to make certificates with")
-    subprocess.run([program, *arguments], check=True, capture_output=True, timeout=60)
-
-
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    made = Authority(tmp_path_factory.mktemp("tls"))
-    openssl(
-        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=Company CA",
-        "-keyout", made.path("ca.key"), "-out", made.path("ca.pem"),
-    )  # fmt: skip
-    made.sign("server", "IP:127.0.0.1")
-    made.sign("elsewhere", "DNS:prometheus.example")
-    made.sign("client", "DNS:oncall")
-    # OpenSSL counts days from now, so a certificate that has expired is one whose days are over.
-    made.sign("expired", "IP:127.0.0.1", "-days", "-1")
-    openssl("rsa", "-in", made.path("client.key"), "-aes256", "-passout", "pass:x", "-out", made.path("locked.key"))
-    return made
+    return found_company(tmp_path_factory.mktemp("tls"))
 
 
 def discover(
     authority: Authority, server_name: str, ca: str = "", client: tuple[str, str] = ("", ""), *, ask_back: bool = False
 ) -> int:
     """How many metric names come over TLS from a server with that certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(authority.path(f"{server_name}.pem"), authority.path(f"{server_name}.key"))
-    if ask_back:
-        context.load_verify_locations(authority.path("ca.pem"))
-        context.verify_mode = ssl.CERT_REQUIRED
 
     def answer(asked: Asked) -> None:
         asked.reply(names_json("up", "go_info"))
 
-    with stranger(answer, context) as server:
+    with stranger(answer, authority.server(server_name, asks_back=ask_back)) as server:
         source = PrometheusSource(server.url, ca_file=ca, cert_file=client[0], key_file=client[1])
         return len(PrometheusMetrics(source, 5.0).discover(DIALECTS, Selection(""), 1_800_000_000.0).names)
 

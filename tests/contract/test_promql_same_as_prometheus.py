@@ -30,6 +30,9 @@ from tests.contract.promql_scene import (
 
 START_MS = (int(time.time()) - 3000) * 1000
 SCRAPES, EVERY_MS = 40, 2000
+AGO_MS = (1_810_000, 1_790_000, 1_740_000)
+"""Some scrapes half an hour before, for what looks that far back."""
+
 STEPS = Steps(START_MS - 4000, 3500, 30)
 """Some moments fall on a scrape, the first before all of them, the last after all of them."""
 
@@ -83,14 +86,14 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     walks = {
         instance: {key: Walk(chance, is_counter) for key, is_counter in series.items()} for instance in ("p:1", "q:1")
     }
-    for index in range(SCRAPES):
+    for at_ms in [*(START_MS - ago_ms for ago_ms in AGO_MS), *range(START_MS, START_MS + SCRAPES * EVERY_MS, EVERY_MS)]:
         for instance, walk in walks.items():
             values = {key: one.step() for key, one in walk.items()}
             missed = chance.random() < 0.08
             # The first instance keeps its schedule to the millisecond, the other one does not.
             jitter_ms = 0 if instance == "p:1" else chance.randrange(-300, 300)
             if not missed:
-                scene.scrape((START_MS + index * EVERY_MS + jitter_ms) / 1000, instance, values)
+                scene.scrape((at_ms + jitter_ms) / 1000, instance, values)
     with running_prometheus(tmp_path_factory.mktemp("promql") / "it", scene.backfill) as url:
         yield Both(url, scene.record())
 

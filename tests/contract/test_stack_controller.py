@@ -11,11 +11,11 @@ from tritonclient.grpc import model_config_pb2
 from latencydoctor.errors import KnownError
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.compile import model_config, to_json, to_pbtxt
-from latencydoctor.stack.controller.loop import Controller
+from latencydoctor.stack.controller.loop import Controller, Served
 from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import TritonUnavailableError
-from latencydoctor.stack.settings import Settings
+from latencydoctor.stack.settings import InferenceSettings, Settings
 
 
 class Server:
@@ -46,18 +46,20 @@ class Server:
 class Desk:
     """A controller with its file, its server and its log."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, replicas: int = 1) -> None:
         self.settings = folder / "settings.yaml"
         self.pbtxt = folder / "models" / "faq-encoder" / "config.pbtxt"
         self.pbtxt.parent.mkdir(parents=True)
         self.pbtxt.write_text(to_pbtxt(Settings()), encoding="utf-8")
-        self.server = Server()
+        self.servers = [Server() for _ in range(replicas)]
+        self.server = self.servers[0]
         self.progress = SharedProgress()
         self.events: list[str] = []
         self.living: set[int] = {1}
         self.now_s = 0.0
         stubs = StubWatch(lambda: tuple(self.living), lambda pid: pid in self.living, lambda: self.now_s)
-        self.controller = Controller(self.settings, folder / "models", self.server, stubs, self.progress, self.log)
+        served = [Served(server, stubs) for server in self.servers]
+        self.controller = Controller(self.settings, folder / "models", served, self.progress, self.log)
 
     def log(self, level: str, event: str, message: str, **fields: object) -> None:
         self.events.append(event)
@@ -117,6 +119,23 @@ def test_a_broken_file_and_a_missing_one_say_why(desk: Desk) -> None:
     desk.write(Settings())
     desk.controller.step()
     assert desk.progress.current.error == ""
+
+
+def test_every_replica_gets_what_it_does_not_have(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, replicas=2)
+    changed = larger(replace(Settings(), inference=InferenceSettings(replicas=2)))
+    desk.server.config = model_config(changed)
+    desk.write(changed)
+    assert desk.controller.step()
+    assert [server.loaded for server in desk.servers] == [[], [to_json(changed)]]
+    assert desk.progress.current.generation == 2
+
+
+def test_another_number_of_replicas_is_refused_while_the_stack_runs(desk: Desk) -> None:
+    desk.write(replace(Settings(), inference=InferenceSettings(replicas=2)))
+    assert desk.controller.step()
+    assert "inference.replicas is 2, 1 run" in desk.progress.current.error
+    assert desk.events == ["settings_refused"]
 
 
 def test_an_absent_triton_is_waited_for_and_logged_once(desk: Desk) -> None:

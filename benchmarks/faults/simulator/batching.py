@@ -29,7 +29,7 @@ class BatchServer:
         self._busy = 0
         self._inside: set[Request] = set()
         self._timer_s = math.inf
-        self._polled_s = 0.0
+        self._polled_s = -math.inf
         self._last_batch = 0
         self._preparing = Preparing(plant, replica, self._enqueue)
 

@@ -31,9 +31,9 @@ class Cache:
         self.entries: OrderedDict[int, None] = OrderedDict()
         self.evictions = self.hits = self.misses = 0
         self.started_s = -86_400.0
-        self._server_free_s = self._flush_at_s = 0.0
-        self._pools = [[0.0] for _ in range(replicas)]
-        self._forked_until_s = 0.0
+        self._server_free_s = self._flush_at_s = -1000.0
+        self._pools = [[-1000.0] for _ in range(replicas)]
+        self._forked_until_s = -1000.0
 
     def fill(self, keys: range) -> None:
         """What a long healthy past has left in it; the last are the most recently used."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.faults.simulator.replica import Replica
 
 STOP, LENGTH, ABORT, ERROR = range(4)
-FULL_SEQUENCES = 56.0
+FULL_SEQUENCES = 30.0
 """Running requests that fill the GPU's SMs while decoding."""
 
 
@@ -53,7 +53,7 @@ class LlmServer:
         self._ends: list[tuple[int, int, Sequence]] = []
         self._decoded = self._serial = self._version = 0
         self._held_tokens = 0
-        self._api_free_s = 0.0
+        self._api_free_s = -math.inf
         self._stretch: tuple[float, float, int, int] | None = None
         self._deferred = 0
 

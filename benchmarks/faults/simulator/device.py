@@ -37,8 +37,9 @@ class Device:
         self.reasons = 0
         self._engine_s = self._cores_s = 0.0
         self._last = (0.0, 0.0)
+        self._sums = [0.0, 0.0, 0.0]
         self._running: list[tuple[float, float]] = []
-        self._idle_since_s = 0.0
+        self._idle_since_s = -1000.0
         self.stalled_until_s = -math.inf
 
     def run(self, time_s: float, work_ms: float, fill: float) -> float:
@@ -80,6 +81,7 @@ class Device:
         self.engine_ratio = min(1.0, self.engine_ratio + knobs.gpu_neighbour * (1 - 0.5 * self.engine_ratio))
         self.cores_ratio = min(0.99, self.cores_ratio * (1 - knobs.gpu_neighbour) + 0.92 * knobs.gpu_neighbour)
         load_w = ENGINE_W * self.engine_ratio + CORES_W * self.cores_ratio
+        self._sums = [held + new for held, new in zip(self._sums, (self.engine_ratio, self.cores_ratio, 1), strict=True)]
         self._set_clock(load_w)
         self.power_w = IDLE_W + load_w * self.clock**2
         self.energy_j += self.power_w
@@ -125,6 +127,16 @@ class Device:
         """The clock an exporter would read at `time_s`."""
         idle_s = time_s - self._idle_since_s
         return LOWEST_CLOCK if idle_s > (0.15 if self.knobs.gpu_idle_drop else 20) else self.clock
+
+    def engine_mean(self) -> float:
+        """Share of time with a kernel resident, since `cores_mean` was last asked for."""
+        return self._sums[0] / max(1.0, self._sums[2])
+
+    def cores_mean(self) -> float:
+        """Share of the SMs at work over the same time; both start anew."""
+        mean = self._sums[1] / max(1.0, self._sums[2])
+        self._sums = [0.0, 0.0, 0.0]
+        return mean
 
     def used_mb(self) -> float:
         """Device memory in use, all processes together."""

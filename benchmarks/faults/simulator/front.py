@@ -41,7 +41,7 @@ class Front:
         before_ms = knobs.front_cpu_ms * plant.random.uniform(0.6, 1.6)
         if plant.random.random() >= knobs.connect_reuse_ratio:
             before_ms += self._resolve_ms(time_s)
-            request.connect_ms = knobs.connect_ms * plant.random.lognormvariate(0, 0.3)
+            request.connect_ms = knobs.connect_ms * plant.noise.factor(0.3)
             plant.log.proxy.add((time_s, CONNECTED))
         request.sent_s = time_s + before_ms / 1000
         on_way_ms = max(0.0, request.connect_ms) + self._network_ms() / 2
@@ -60,15 +60,15 @@ class Front:
 
     def _resolve_ms(self, time_s: float) -> float:
         plant, knobs = self._plant, self._plant.knobs
-        took_ms = knobs.dns_ms * plant.random.lognormvariate(0, 0.5)
+        took_ms = knobs.dns_ms * plant.noise.factor(0.5)
         failed = plant.random.random() < knobs.dns_fail_ratio
         plant.log.lookups.add((time_s, float(failed), took_ms))
         return took_ms + (DNS_RETRY_MS if failed else 0.0)
 
     def _network_ms(self) -> float:
-        knobs, random = self._plant.knobs, self._plant.random
-        lost = random.random() < knobs.network_loss_ratio
-        return knobs.network_ms * random.lognormvariate(0, 0.25) + (LOST_PACKET_MS if lost else 0.0)
+        knobs = self._plant.knobs
+        lost = knobs.network_loss_ratio and self._plant.random.random() < knobs.network_loss_ratio
+        return knobs.network_ms * self._plant.noise.factor(0.25) + (LOST_PACKET_MS if lost else 0.0)
 
     def _try_expired(self, time_s: float, request: Request) -> None:
         if request.done:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from benchmarks.faults.simulator.knobs import Knobs
 
 HOST_CORES = 32.0
@@ -16,7 +18,7 @@ class Host:
         self.slowness = 1.0
         self.busy_ratio = self.used_cores = 0.0
         self.periods = self.throttled = self.cpu_s = self.leaked_mb = 0.0
-        self._free_at_s = 0.0
+        self._free_at_s = -math.inf
         self._demand_s = 0.0
 
     def cores(self) -> float:

@@ -24,7 +24,7 @@ class Knobs:
     """The values in force at one moment for one replica."""
 
     # ---- traffic -----------------------------------------------------------------------------------------------
-    load_rps: float = _knob(30, "requests/s", "requests that clients send, all replicas together (Poisson)")
+    load_rps: float = _knob(14, "requests/s", "requests that clients send, all replicas together (Poisson)")
     load_diurnal_ratio: float = _knob(0.1, "ratio", "slow swing of the rate around its mean")
     load_burst_size: float = _knob(1, "requests", "mean requests that arrive together; 1 is Poisson")
     load_max_open: float = _knob(160, "requests", "requests the clients hold open at most; more are not sent")
@@ -64,7 +64,7 @@ class Knobs:
     http_threads: float = _knob(8, "threads", "front-end threads, which a model load can block (triton)")
     instances: float = _knob(1, "instances", "model instances on the GPU, or TorchServe workers")
     batching: float = _knob(1, "switch", "whether requests are batched")
-    max_batch: float = _knob(16, "items", "largest batch")
+    max_batch: float = _knob(8, "items", "largest batch")
     preferred_batch: float = _knob(0, "items", "preferred batch size, 0 for none (triton)")
     queue_delay_ms: float = _knob(0, "ms", "longest wait for a fuller batch")
     queue_timeout_ms: float = _knob(0, "ms", "queue policy: requests that waited longer are rejected; 0: none")
@@ -78,9 +78,9 @@ class Knobs:
     pre_instances: float = _knob(2, "instances", "its instances")
     # ---- one execution -----------------------------------------------------------------------------------------
     exec_host_ms: float = _knob(5, "ms", "launching on the host; the GPU idles then")
-    exec_fixed_ms: float = _knob(60, "ms", "GPU time of an execution whatever the batch, at full clock")
-    exec_item_ms: float = _knob(6, "ms", "GPU time for each item, at full clock")
-    exec_full_batch: float = _knob(12, "items", "batch that fills the GPU's SMs")
+    exec_fixed_ms: float = _knob(90, "ms", "GPU time of an execution whatever the batch, at full clock")
+    exec_item_ms: float = _knob(25, "ms", "GPU time for each item, at full clock")
+    exec_full_batch: float = _knob(8, "items", "batch that fills the GPU's SMs")
     exec_noise_ratio: float = _knob(0.04, "ratio", "random spread of an execution's time")
     copy_item_ms: float = _knob(0.4, "ms", "copying an item to the GPU, with pinned memory and a good link")
     copy_item_mb: float = _knob(2, "MB", "pinned memory an item needs while it is in the server")
@@ -135,13 +135,13 @@ class Knobs:
     gpu_memory_mb: float = _knob(30000, "MiB", "device memory in use, of 81000")
     gpu_leak_mb_s: float = _knob(0, "MiB/s", "growth of it; beyond 80000 allocations fail and are tried again")
     # ---- continuous batching (vllm) ----------------------------------------------------------------------------
-    llm_max_seqs: float = _knob(64, "requests", "requests that may run at once")
-    llm_kv_tokens: float = _knob(40000, "tokens", "room of the KV cache")
+    llm_max_seqs: float = _knob(32, "requests", "requests that may run at once")
+    llm_kv_tokens: float = _knob(8000, "tokens", "room of the KV cache")
     llm_step_tokens: float = _knob(2048, "tokens", "prompt tokens worked on in one step at most")
-    llm_step_ms: float = _knob(7, "ms", "GPU time of a step whatever is in it, at full clock")
+    llm_step_ms: float = _knob(11, "ms", "GPU time of a step whatever is in it, at full clock")
     llm_host_ms: float = _knob(1, "ms", "host time of a step")
-    llm_seq_ms: float = _knob(0.5, "ms", "GPU time of a step for each running request")
-    llm_prefill_ms: float = _knob(0.1, "ms", "GPU time for a prompt token")
+    llm_seq_ms: float = _knob(1.5, "ms", "GPU time of a step for each running request")
+    llm_prefill_ms: float = _knob(0.3, "ms", "GPU time for a prompt token")
     llm_prefix_cache: float = _knob(1, "switch", "whether shared prefixes are found again")
     llm_api_request_ms: float = _knob(4, "ms", "API process (one thread): work on a request")
     llm_api_token_ms: float = _knob(0.05, "ms", "API process: work on a generated token")
@@ -152,6 +152,6 @@ KNOBS = {knob.name: knob for knob in fields(Knobs)}
 
 DEFAULTS: dict[Engine, dict[str, float]] = {
     "triton": {},
-    "torchserve": {"queue_delay_ms": 20, "queue_size": 100, "max_batch": 8, "exec_full_batch": 8},
-    "vllm": {"load_rps": 10, "cpu_request_ms": 8, "cpu_quota_cores": 6},
+    "torchserve": {"queue_delay_ms": 20, "queue_size": 100, "max_batch": 8},
+    "vllm": {"load_rps": 4.4, "cpu_request_ms": 40, "load_output_tokens": 20},
 }

@@ -1,4 +1,4 @@
-"""What a run leaves behind: tables of events, and one sample a second of everything that is a state."""
+"""What a run leaves behind: tables of events, and samples of everything that is a state."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Log:
 
 
 class Samples:
-    """One value a second and name: what a gauge would show, or a counter's total, at the end of each second."""
+    """One value every few seconds and name: what a gauge would show, or a counter's total."""
 
     def __init__(self) -> None:
         self._values: dict[str, array[float]] = {}
@@ -77,5 +77,5 @@ class Samples:
         self._values.setdefault(name, array("d")).append(value)
 
     def array(self, name: str) -> Floats:
-        """The samples of seconds 0, 1, 2 ... of the range."""
+        """The samples, the first one interval after the start of the range."""
         return np.frombuffer(self._values[name], dtype=np.float64)

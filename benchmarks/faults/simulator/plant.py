@@ -12,8 +12,9 @@ from benchmarks.faults.simulator.cache import Cache
 from benchmarks.faults.simulator.front import Front
 from benchmarks.faults.simulator.knobs import Engine
 from benchmarks.faults.simulator.log import Log, Samples
+from benchmarks.faults.simulator.noise import Noise
 from benchmarks.faults.simulator.replica import Replica
-from benchmarks.faults.simulator.sampling import sample
+from benchmarks.faults.simulator.sampling import SAMPLED_EVERY_S, sample
 from benchmarks.faults.simulator.timeline import RANGE_S, WARM_UP_S, Change, Timeline
 from benchmarks.faults.simulator.traffic import Request, Traffic
 
@@ -44,7 +45,7 @@ class Plant:
         random: Random,
         server_of: Callable[[Plant, Replica], Server],
     ) -> None:
-        self.engine, self.random = engine, random
+        self.engine, self.random, self.noise = engine, random, Noise(random)
         self.timeline = Timeline(engine, setup, changes, replicas)
         self.timeline.move_to(-WARM_UP_S)
         self.knobs = self.timeline.shared
@@ -111,5 +112,5 @@ class Plant:
     def _end(self, time_s: float) -> None:
         for replica in self.replicas:
             replica.end(time_s)
-        if time_s > 0:
+        if time_s > 0 and time_s % SAMPLED_EVERY_S == 0:
             sample(self, time_s)

@@ -30,7 +30,7 @@ class Preparing:
         while self._queue and self._busy < knobs.pre_instances:
             request = self._queue.popleft()
             self._busy += 1
-            took_ms = knobs.pre_ms * request.scale * host.slowness * self._plant.random.lognormvariate(0, 0.1)
+            took_ms = knobs.pre_ms * request.scale * host.slowness * self._plant.noise.factor(0.1)
             host.charge(took_ms)
             waited_ms = 1000 * (time_s - request.core_s)
             end_s = time_s + took_ms / 1000

@@ -119,7 +119,7 @@ class Replica:
 
     def slowdown(self, time_s: float) -> float:
         """How much slower an execution is that starts now: cold, during a load, short of device memory, random."""
-        factor = self.plant.random.lognormvariate(0, self.knobs.exec_noise_ratio)
+        factor = self.plant.noise.factor(self.knobs.exec_noise_ratio)
         if self.executions_left_cold > 0:
             self.executions_left_cold -= 1
             done = 1 - self.executions_left_cold / max(1.0, self.knobs.cold_executions)

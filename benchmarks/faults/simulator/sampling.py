@@ -1,4 +1,4 @@
-"""One sample a second of everything that is a state, as exporters would read it."""
+"""Samples of everything that is a state, as exporters would read it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from benchmarks.faults.simulator.replica import Replica
 
 
+SAMPLED_EVERY_S = 5
+
+
 def sample(plant: Plant, time_s: float) -> None:
-    """Add a sample of all replicas and of what they share."""
+    """Add a sample of all replicas and of what they share; ratios are means since the last."""
     add, knobs = plant.samples.add, plant.knobs
     add("ready_replicas", sum(replica.ready for replica in plant.replicas))
     add("hpa_max", knobs.hpa_max)
@@ -22,6 +25,7 @@ def sample(plant: Plant, time_s: float) -> None:
         add(f"cache_{name}", value)
     add("cache_up", 0.0 if knobs.cache_down else 1.0)
     add("cache_uptime_s", time_s - plant.caches[0].started_s)
+    add("cache_room", knobs.cache_entries)
     add("upstream_open", plant.front.upstream_open)
     for replica in plant.replicas:
         _sample_replica(plant, replica, time_s)
@@ -46,8 +50,9 @@ def _sample_replica(plant: Plant, replica: Replica, time_s: float) -> None:
         "memory_mb": host.memory_mb(),
         "memory_limit_mb": knobs.memory_limit_mb,
         "host_busy": host.busy_ratio,
-        "engine": max(device.engine_ratio, 0.99 if knobs.gpu_spin else 0.0),
-        "sm": device.cores_ratio + (0.015 if knobs.gpu_spin else 0.0),
+        "quota_cores": knobs.cpu_quota_cores,
+        "engine": max(device.engine_mean(), 0.99 if knobs.gpu_spin else 0.0),
+        "sm": device.cores_mean() + (0.015 if knobs.gpu_spin else 0.0),
         "clock_mhz": device.shown_clock(time_s) * MAX_CLOCK_MHZ,
         "temperature_c": device.temperature_c,
         "power_w": device.power_w,

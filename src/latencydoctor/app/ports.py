@@ -37,7 +37,7 @@ class MetricsSource(Protocol):
 
 
 class FactSource(Protocol):
-    """Something with a present but no history: Triton's configuration and statistics, NVML."""
+    """Something with a present but no history: what Triton or TorchServe says of itself, NVML."""
 
     def read(self, selection: Selection) -> Readings:
         """Facts and gaps; never raises for an absent value."""

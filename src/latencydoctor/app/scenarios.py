@@ -7,10 +7,11 @@ carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %,
 - throttled: at 400 of its 1500 MHz `small` carries 228/s.
 - slow-preprocessing: the pattern tries every way to cut a question in four, 10 ms for a question of 59 characters on
   the machine it was chosen on. One process does 95/s; 35/s need it in the calm, 176/s in the crowd.
-- cold-cache: `launch-bound` (60 + 2.5) carries 229/s. A warm cache leaves it 20 % of 320/s, one that holds nothing
+- cold-cache: `launch-bound` (60 + 2.5) carries 229/s. A warm cache leaves it 20 % of 320/s, a cold one
   320/s less those that join another's inference, which is why so many questions are popular.
 - long-delay: 48 requests gather in 0.2 s while there is a crowd. When it has gone 17/s reach the model, and each batch
   waits its whole 2 s.
+- slow-replica: with its device taken for 0.25 s before each execution the second replica carries 105/s of its 150/s.
 - slow-cache: a lookup waits up to the length of a stall, and half of that on average.
 """
 
@@ -85,14 +86,14 @@ FLASH_CROWD: dict[str, Scenario] = {
         ),
         Scenario(
             fault="cold-cache",
-            title="A cache that was restarted with hardly any memory, under steady traffic",
+            title="A cache that is emptied again and again, under steady traffic",
             accepted_causes=("cache-ineffective", "cache-flushed", "cache-evicting"),
             expected_fix="",
             accelerator="sim:launch-bound",
             settings=(),
             calm_rps=320.0,
             crowd_rps=320.0,
-            injection=Injection(Blow.SHRINK_CACHE, 30_000, "the cache is emptied and has room for 30 kB"),
+            injection=Injection(Blow.FLUSH_CACHE, 0.5, "the cache is emptied, and every 0.5 s again"),
             mix=Mix(hot_share_ratio=0.85, hot_count=900, zipf_exponent=0.0),
             warm_rps=100.0,
             warm_s=12.0,
@@ -122,6 +123,17 @@ FLASH_CROWD: dict[str, Scenario] = {
             calm_rps=CALM_RPS,
             crowd_rps=CALM_RPS,
             injection=Injection(Blow.STALL_CACHE, 1.5, "the cache server stands still for 1.5 s at a time"),
+        ),
+        Scenario(
+            fault="slow-replica",
+            title="Flash crowd on two replicas, of which one shares its device with somebody else",
+            accepted_causes=("slow-replica", "gpu-neighbour"),
+            expected_fix="",
+            accelerator="sim:small",
+            settings=(("inference.replicas", "2"),),
+            calm_rps=CALM_RPS,
+            crowd_rps=CROWD_RPS,
+            injection=Injection(Blow.CROWD_DEVICE, 0.25, "somebody else uses the second replica's device as well"),
         ),
     )
 }

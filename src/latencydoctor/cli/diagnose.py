@@ -76,7 +76,7 @@ def diagnose(
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 also when an incident was found.")] = False,
     content: ContentOption = None,
 ) -> None:
-    """Find the cause of an incident from Prometheus, Triton, NVML and logs, with its proof.
+    """Find the cause of an incident from Prometheus, Triton, TorchServe, NVML and logs, with its proof.
 
     Exits 0 when healthy, 3 when there is an incident (also without a known cause), 4 when it cannot be told.
 

@@ -35,6 +35,7 @@ class Fault(StrEnum):
     COLD_CACHE = "cold-cache"
     LONG_DELAY = "long-delay"
     SLOW_CACHE = "slow-cache"
+    SLOW_REPLICA = "slow-replica"
 
 
 @app.callback()

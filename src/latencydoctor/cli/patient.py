@@ -29,7 +29,7 @@ class BundledPatient:
     def __init__(self, state: Path) -> None:
         self._layout: Layout = locate(state)
         self._endpoints: Endpoints | None = None
-        self._stalled: faults.StalledCache | None = None
+        self._going_on: faults.CacheTrouble | faults.BusyNeighbour | None = None
 
     @property
     def configuration(self) -> Path:
@@ -52,10 +52,12 @@ class BundledPatient:
         socket = self._running().valkey_socket
         if injection.blow is Blow.THROTTLE:
             faults.throttle(self._layout, injection.amount)
-        elif injection.blow is Blow.SHRINK_CACHE:
-            faults.shrink_cache(socket, int(injection.amount))
+        elif injection.blow is Blow.FLUSH_CACHE:
+            self._going_on = faults.flush_cache(socket, injection.amount)
+        elif injection.blow is Blow.STALL_CACHE:
+            self._going_on = faults.stall_cache(socket, injection.amount)
         else:
-            self._stalled = faults.StalledCache(socket, injection.amount)
+            self._going_on = faults.BusyNeighbour(self._layout.device_lock(2), injection.amount)
 
     def firing(self) -> tuple[str, ...]:
         """Alerts of severity `page` that Prometheus says fire now."""
@@ -78,8 +80,8 @@ class BundledPatient:
 
     def down(self) -> None:
         """End the fault and every part; the state folder stays."""
-        if self._stalled is not None:
-            self._stalled.end()
+        if self._going_on is not None:
+            self._going_on.end()
         lifecycle.down(self._layout)
 
     def _running(self) -> Endpoints:

@@ -14,10 +14,12 @@ class Blow(StrEnum):
 
     THROTTLE = "throttle"
     """The device's clock falls to this many MHz."""
-    SHRINK_CACHE = "shrink-cache"
-    """The cache server may use this many bytes beyond what it needs when it is empty."""
+    FLUSH_CACHE = "flush-cache"
+    """The cache is emptied every so many seconds."""
     STALL_CACHE = "stall-cache"
     """The cache server stands still for this many seconds, again and again."""
+    CROWD_DEVICE = "crowd-device"
+    """Somebody else holds the second replica's device for this many seconds at a time."""
 
 
 @dataclass(frozen=True, slots=True)

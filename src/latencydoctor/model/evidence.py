@@ -73,7 +73,7 @@ class Gap:
     needs: str = ""
 
 
-SOURCE_GAPS = frozenset({"baseline", "clock", "history", "logs", "metrics", "samples", "scrape_interval"})
+SOURCE_GAPS = frozenset({"baseline", "clock", "history", "logs", "metrics", "pages", "samples", "scrape_interval"})
 """Names of gaps that are about a source or the range as a whole, not about one signal."""
 
 INCIDENT_SIGNALS = frozenset({"e2e_p99_ms", "e2e_mean_ms", "error_ratio", "request_rate_rps"})

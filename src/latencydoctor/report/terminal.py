@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from latencydoctor.model.diagnosis import Answer, Cause, Diagnosis, Finding, LedgerRow, Step
-from latencydoctor.model.evidence import IncidentState
+from latencydoctor.model.evidence import Gap, GapReason, IncidentState
 from latencydoctor.report.foreign import clean, plain
 from latencydoctor.report.suspects import beside_the_cause
 from latencydoctor.report.terminal_block import block, line
@@ -163,16 +163,20 @@ def _logs(result: Diagnosis) -> RenderableType:
 
 
 def _missing(result: Diagnosis, verbose: bool) -> Text:
-    """What could not be seen; one source that is absent as a whole is named once."""
+    """What could not be seen: first what was seen in part, with how much of it; what is wholly absent is named once."""
     parts: list[str] = []
-    for gap in result.missing:
+    for gap in sorted(result.missing, key=lambda gap: not _is_in_part(gap)):
         told = "NVML" if gap.signal.startswith("nvml_") and not verbose else name(gap.signal)
-        detail = f": {clean(gap.detail)}" if verbose and gap.detail else ""
+        detail = f": {clean(gap.detail)}" if (verbose or _is_in_part(gap)) and gap.detail else ""
         parts.append(f"{told} ({gap.reason.value}{detail})")
     parts = list(dict.fromkeys(parts))
     shown = parts if verbose else parts[:_SHOWN_GAPS]
     rest = len(parts) - len(shown)
     return Text(", ".join(shown) + (f" and {rest} more (--verbose)" if rest else ""), style="yellow")
+
+
+def _is_in_part(gap: Gap) -> bool:
+    return gap.signal == "pages" or (gap.signal == "logs" and gap.reason is GapReason.DEADLINE)
 
 
 def _queries(result: Diagnosis) -> RenderableType:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from latencydoctor.errors import CannotTell, SourceError, UsageError
+from latencydoctor.errors import CannotTell, UsageError
 from latencydoctor.evidence.promql import (
     Expression,
     PageError,
@@ -27,30 +27,17 @@ from latencydoctor.model.readings import Discovery, RangeQuery, Readings
 from latencydoctor.model.rule import Dialect
 from latencydoctor.sources.answers import Labelled, RangeAnswer, read_range
 from latencydoctor.sources.discovery import Finder
-from latencydoctor.sources.pages_http import CONFIGURED_WRONGLY, PageReader, Place, places_of
-from latencydoctor.sources.pages_schedule import Schedule, make_schedule
+from latencydoctor.sources.pages_fate import Failure, Fate, gaps_of, stories
+from latencydoctor.sources.pages_http import PageReader, places_of
+from latencydoctor.sources.pages_schedule import DISCOVERY_S, LONGEST_SCRAPE_S, Schedule, make_schedule
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.transport import Deadline, FailureKind, TransportError
 
 SOURCE = "page"
-GIVE_UP_AFTER = 2
-"""When no page answered so many times, waiting longer is of no use."""
-
 _IDENTIFIER = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 Tell = Callable[[float, str], None]
 """Hears what share of the scrapes is done, and a line about it."""
-
-
-@dataclass(slots=True)
-class _Fate:
-    """How one page's scrapes went."""
-
-    place: Place
-    good: int = 0
-    failures: list[TransportError | PageError] = field(default_factory=list)
-    repeated: int = 0
-    off_clock: int = 0
 
 
 @dataclass(slots=True)
@@ -66,27 +53,32 @@ class PageMetrics:
     deadline_s: float
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     schedule: Schedule = field(init=False)
-    _fates: list[_Fate] = field(init=False)
+    _fates: list[Fate] = field(init=False)
     _recording: Recording = field(init=False, default_factory=Recording)
     _deadline: Deadline = field(init=False)
     _times_s: list[float] = field(init=False, default_factory=list)
+    _read_times_s: list[float] = field(init=False, default_factory=list)
+    _patience_s: float = field(init=False)
+    _took_s: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         self.schedule = make_schedule(self.scrapes, self.every_s, self.deadline_s)
-        self._fates = [_Fate(place) for place in places_of(self.pages, self.environment)]
+        self._fates = [Fate(place) for place in places_of(self.pages, self.environment)]
         self._deadline = Deadline.after(self.deadline_s)
 
     def record(self, dialects: Sequence[Dialect], tell: Tell) -> float:
-        """Read every page as often as the schedule says; the time of the last scrape, seconds since the epoch.
+        """Read every page as often as the schedule says; the time of the last scrape that gave one, since the epoch.
 
         Only metrics that `dialects` speak of are kept. Raises `SourceError` for an address that no second try would
-        mend; a server that does not answer is a gap of the discovery.
+        mend; a reading that fails is a gap of the discovery, and the page is read on.
         """
         self._deadline = Deadline.after(self.deadline_s)
+        reading = Deadline(self._deadline.ends_s - DISCOVERY_S)
+        self._patience_s = self.schedule.scrape_timeout_s
         self._recording = Recording(wanted_names(dialects))
         readers = [PageReader(fate.place, self.schedule.scrapes) for fate in self._fates]
         began_s, began_mono_s = time.time(), time.monotonic()
-        self._times_s = []
+        self._times_s, self._read_times_s = [], []
         due = 0
         while len(self._times_s) < self.schedule.scrapes:
             wait_s = due * self.schedule.every_s - (time.monotonic() - began_mono_s)
@@ -94,32 +86,33 @@ class PageMetrics:
                 # A slow page has made this one so late that the next is due: the rhythm is kept.
                 due += 1
                 continue
-            if self._deadline.left_s <= max(wait_s, 0.0):
+            if reading.left_s <= max(wait_s, 0.0) + self._took_s:
                 break
             time.sleep(max(wait_s, 0.0))
             after_s = self.schedule.aligned_s(due, time.monotonic() - began_mono_s)
-            self._scrape(readers, round(began_s + after_s, 3))
+            self._scrape(readers, round(began_s + after_s, 3), Deadline.after(min(self._patience_s, reading.left_s)))
             due += 1
             done, planned = len(self._times_s), self.schedule.scrapes
             tell(done / planned, f"read the metrics pages {done} of {planned} times")
-            if done >= GIVE_UP_AFTER and not any(fate.good for fate in self._fates):
+            if all(fate.is_hopeless for fate in self._fates):
                 break
-        return self._times_s[-1] if self._times_s else began_s
+        self.schedule = self.schedule.kept(self._read_times_s)
+        return self._read_times_s[-1] if self._read_times_s else began_s
 
     def discover(self, dialects: Sequence[Dialect], selection: Selection, at_s: float) -> Discovery:
         """See `MetricsSource.discover`; `CannotTell` when no page was read twice."""
         self._refuse_too_few()
-        self._deadline = Deadline.after(max(self._deadline.left_s, self.schedule.every_s))
+        self._deadline = Deadline.after(max(self._deadline.left_s, DISCOVERY_S))
         _refuse_selector(selection.selector)
         finder = Finder(self._names, self._instant, self._deadline)
         try:
             found = finder.find(dialects, selection, at_s)
         except TransportError as error:
-            raise CannotTell(f"the pages cannot be made sense of: {error}", hint="Check --selector.") from error
+            raise _not_understood(error, selection.selector) from error
         return replace(
             found,
             scrape_interval_s=self.schedule.every_s,
-            newest_sample_s=self._times_s[-1],
+            newest_sample_s=self._read_times_s[-1],
             queries=tuple(replace(record, source=SOURCE) for record in found.queries),
             gaps=(*found.gaps, *self._gaps()),
         )
@@ -136,22 +129,34 @@ class PageMetrics:
             ),
         )
 
-    def _scrape(self, readers: Sequence[PageReader], time_s: float) -> None:
+    def _scrape(self, readers: Sequence[PageReader], time_s: float, within: Deadline) -> None:
         """Read all pages side by side, and take them in."""
-        within = Deadline.after(min(self.schedule.scrape_timeout_s, self._deadline.left_s))
-        late: str | TransportError | PageError = TransportError(FailureKind.DEADLINE, _too_slow(self.schedule))
-        answers = run_side_by_side(lambda reader: reader.read(within), readers, within, late, workers=len(readers))
+        within_s = within.left_s
+        late: str | Failure = TransportError(FailureKind.DEADLINE, f"no page within {within_s:.2g} s")
+
+        def read(reader: PageReader) -> str | Failure:
+            answer = reader.read(within)
+            return late if isinstance(answer, TransportError) and answer.kind is FailureKind.DEADLINE else answer
+
+        answers = run_side_by_side(read, readers, within, late, workers=len(readers))
+        took_s = within_s - within.left_s
         self._times_s.append(time_s)
+        is_read = False
         for fate, answer in zip(self._fates, answers, strict=True):
             if not isinstance(answer, str):
                 self._recording.add_failure(time_s, fate.place.instance)
             failure = self._take_in(fate, answer, time_s) if isinstance(answer, str) else answer
+            is_read |= failure is None
             if failure is not None:
-                fate.failures.append(failure)
-                if not fate.good:
-                    _refuse_hopeless(fate, failure)
+                fate.failed(failure)
+        if is_read:
+            self._read_times_s.append(time_s)
+            self._took_s = took_s
+        else:
+            # A flooded server may need longer than the rhythm allows, and there is no other page to keep it for.
+            self._patience_s = min(2 * self._patience_s, max(LONGEST_SCRAPE_S, self._patience_s))
 
-    def _take_in(self, fate: _Fate, page: str, time_s: float) -> PageError | None:
+    def _take_in(self, fate: Fate, page: str, time_s: float) -> PageError | None:
         try:
             count = self._recording.add_page(time_s, fate.place.instance, page)
         except PageError as error:
@@ -197,7 +202,7 @@ class PageMetrics:
         points: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
         for index in range(round(query.window.length_s / query.step_s) + 1):
             at_s = query.window.start_s + index * query.step_s
-            if len(self._times_s) < 2 or at_s < self._times_s[1]:
+            if len(self._read_times_s) < 2 or at_s < self._read_times_s[1]:
                 continue
             for one in evaluate_at(self._recording, tree, at_s):
                 points.setdefault(one.labels, []).append((at_s, one.value))
@@ -206,31 +211,20 @@ class PageMetrics:
     def _refuse_too_few(self) -> None:
         if any(fate.good >= 2 for fate in self._fates):
             return
-        told = "; ".join(f"{fate.place.instance}: {_story(fate)}" for fate in self._fates[:3])
         raise CannotTell(
-            f"no metrics page could be read twice: {told}",
+            f"no metrics page could be read twice: {stories(self._fates)}",
             hint="Check that the server runs and that the URL is right (--metrics-url URL).",
         )
 
     def _gaps(self) -> list[Gap]:
         schedule = self.schedule
-        span_s = self._times_s[-1] - self._times_s[0]
+        span_s = self._read_times_s[-1] - self._read_times_s[0]
         history = (
             f"the pages were read for {span_s:.3g} s and are judged in windows of {schedule.window_s:g} s: there is no "
             "time before to compare with, and what had begun by then has no known beginning"
         )
-        gaps = [Gap("history", GapReason.TOO_FEW_SAMPLES, history, "a Prometheus that scrapes these pages")]
-        for fate in self._fates:
-            name = f"page {fate.place.instance}"
-            if fate.failures:
-                gaps.append(Gap(name, _reason(fate.failures[-1]), _story(fate), "a page that can be read every time"))
-            if fate.repeated:
-                detail = f"{fate.repeated} samples stand on it twice; the first of each was taken"
-                gaps.append(Gap(f"{name} duplicates", GapReason.BAD_ANSWER, detail, "a page with each series once"))
-            if fate.off_clock:
-                detail = f"{fate.off_clock} samples carry a time that is a minute or more off"
-                gaps.append(Gap(f"{name} clock", GapReason.BAD_ANSWER, detail, "clocks that agree (NTP)"))
-        return gaps
+        past = Gap("history", GapReason.TOO_FEW_SAMPLES, history, "a Prometheus that scrapes these pages")
+        return [past, *gaps_of(self._fates)]
 
 
 def wanted_names(dialects: Sequence[Dialect]) -> Collection[str] | None:
@@ -250,31 +244,12 @@ def _refuse_selector(selector: str) -> None:
         raise UsageError(f"the selector cannot be used: {error}", hint=hint) from error
 
 
-def _refuse_hopeless(fate: _Fate, failure: TransportError | PageError) -> None:
-    """`SourceError` for what the user must correct; anything else may pass by itself, also one broken page."""
-    place = fate.place
-    if isinstance(failure, PageError):
-        if len(fate.failures) < GIVE_UP_AFTER:
-            return
-        hint = "Check the URL: it must be a metrics page in Prometheus's text format."
-        raise SourceError(f"the page of {place.instance} cannot be used: {failure}", hint=hint)
-    if failure.kind in CONFIGURED_WRONGLY:
-        raise SourceError(
-            f"the page of {place.instance} cannot be used: {failure}", hint=CONFIGURED_WRONGLY[failure.kind]
+def _not_understood(error: TransportError, selector: str) -> CannotTell:
+    """Why nothing was found out about pages that were read."""
+    if error.kind is FailureKind.DEADLINE:
+        return CannotTell(
+            "the pages were read, but the time was up before it was found out what they hold",
+            hint="Give a longer --deadline, or fewer pages: large ones take their time.",
         )
-
-
-def _reason(failure: TransportError | PageError) -> GapReason:
-    if isinstance(failure, PageError):
-        return GapReason.BAD_ANSWER
-    return GapReason.DEADLINE if failure.kind is FailureKind.DEADLINE else GapReason.UNREACHABLE
-
-
-def _story(fate: _Fate) -> str:
-    if not fate.failures:
-        return f"read {fate.good} times"
-    return f"{len(fate.failures)} of {len(fate.failures) + fate.good} scrapes failed: {fate.failures[-1]}"
-
-
-def _too_slow(schedule: Schedule) -> str:
-    return f"no page within {schedule.scrape_timeout_s:g} s; --every may be longer"
+    hint = "Check --selector." if selector else "Give --prometheus URL instead, if there is one."
+    return CannotTell(f"the pages cannot be made sense of: {error}", hint=hint)

@@ -14,14 +14,8 @@ from latencydoctor.evidence.redact import plain
 from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.sources.address import Address, Asked, bare_url, read_address
 from latencydoctor.sources.allowance import Allowance
-from latencydoctor.sources.transport import (
-    Authentication,
-    Deadline,
-    FailureKind,
-    GuardedSession,
-    TransportError,
-    origin_of,
-)
+from latencydoctor.sources.authentication import Authentication, origin_of
+from latencydoctor.sources.transport import Deadline, FailureKind, GuardedSession, TransportError
 
 DEFAULT_PATH = "/metrics"
 """Where a page is looked for when an address names a host alone, as a Prometheus would."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from latencydoctor.errors import UsageError
 
@@ -14,7 +16,10 @@ FEWEST_SCRAPES = 2
 
 MOST_SCRAPES = 1000
 RESERVE_S = 2.0
-"""Kept back of the deadline for the last page and for what is computed from them."""
+"""Kept back of the deadline for the last page and for what is computed from them ..."""
+
+DISCOVERY_S = 1.0
+"""... and so much of it for the latter alone, however long the pages took."""
 
 TARGET_WINDOWS = 5
 """As many windows as an incident is judged on, where there are scrapes enough."""
@@ -23,7 +28,13 @@ SCRAPE_SHARE = 0.9
 """Of the time between two scrapes: what one may take, so that the next is on time ..."""
 
 SCRAPE_AT_LEAST_S = 2.0
-"""... but a busy server is given so long, and the scrapes that it makes late are left out."""
+"""... but a busy server is given so long, and the scrapes that it makes late are left out ..."""
+
+LONGEST_SCRAPE_S = 10.0
+"""... and up to so long while no page answers at all: Prometheus's own default."""
+
+SLOWER_RATIO = 1.2
+"""Readings so much further apart than planned mean another rhythm, not an accident of one reading."""
 
 ALIGNED_SHARE = 0.01
 ALIGNED_S = 0.002
@@ -32,10 +43,11 @@ ALIGNED_S = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`scrapes` of each page, one every `every_s` seconds."""
+    """`scrapes` of each page, one every `every_s` seconds; a window holds `fewest_steps` of them at least."""
 
     scrapes: int
     every_s: float
+    fewest_steps: int = 1
 
     @property
     def span_s(self) -> float:
@@ -45,7 +57,7 @@ class Schedule:
     @property
     def window_s(self) -> float:
         """One window: whole steps between scrapes, about a fifth of them."""
-        return max(1, round((self.scrapes - 1) / TARGET_WINDOWS)) * self.every_s
+        return max(self.fewest_steps, round((self.scrapes - 1) / TARGET_WINDOWS)) * self.every_s
 
     @property
     def scrape_timeout_s(self) -> float:
@@ -56,6 +68,15 @@ class Schedule:
         """The moment to note for a scrape that began `after_s` after the first was due."""
         due_s = scrape * self.every_s
         return due_s if abs(after_s - due_s) <= max(ALIGNED_S, ALIGNED_SHARE * self.every_s) else after_s
+
+    def kept(self, times_s: Sequence[float]) -> Schedule:
+        """The schedule that was kept, given when pages were read: slower than this one where the server was."""
+        steps_s = sorted(later - earlier for earlier, later in pairwise(times_s))
+        if not steps_s or steps_s[len(steps_s) // 2] <= SLOWER_RATIO * self.every_s:
+            return self
+        every_s = math.ceil(steps_s[len(steps_s) // 2] / self.every_s) * self.every_s
+        # Readings of a slow server are not in step with the windows, so that one step might hold a single one.
+        return Schedule(math.ceil((times_s[-1] - times_s[0]) / every_s) + 1, every_s, fewest_steps=2)
 
 
 def make_schedule(scrapes: int | None, every_s: float | None, deadline_s: float) -> Schedule:

@@ -20,18 +20,11 @@ from latencydoctor.model.rule import Dialect
 from latencydoctor.sources.address import read_address
 from latencydoctor.sources.allowance import Allowance
 from latencydoctor.sources.answers import RangeAnswer, read_range
+from latencydoctor.sources.authentication import Authentication, origin_of
 from latencydoctor.sources.discovery import Finder
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.together import Elements, ask_together
-from latencydoctor.sources.transport import (
-    SLOWEST_READ_S,
-    Authentication,
-    Deadline,
-    FailureKind,
-    GuardedSession,
-    TransportError,
-    origin_of,
-)
+from latencydoctor.sources.transport import SLOWEST_READ_S, Deadline, FailureKind, GuardedSession, TransportError
 
 SOURCE = "prometheus"
 DEADLINE_S = 20.0

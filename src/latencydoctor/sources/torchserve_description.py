@@ -14,7 +14,7 @@ from latencydoctor.model.evidence import Fact, Gap, GapReason, Proof
 from latencydoctor.sources.transport import FailureKind, TransportError
 
 READY = "READY"
-"""A worker that runs and has the model loaded; TorchServe calls every other one UNLOADED."""
+"""A worker that runs and has the model loaded; TorchServe calls every other one UNLOADING."""
 
 MOST_STATES_SHOWN = 4
 

@@ -18,17 +18,11 @@ from latencydoctor.model.evidence import Gap, GapReason, Proof, QueryRecord, Sel
 from latencydoctor.model.readings import Readings
 from latencydoctor.sources.address import Address
 from latencydoctor.sources.allowance import Allowance
+from latencydoctor.sources.authentication import Authentication, origin_of
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.torchserve_address import torchserve_address
 from latencydoctor.sources.torchserve_description import SIGNALS, facts_of
-from latencydoctor.sources.transport import (
-    Authentication,
-    Deadline,
-    FailureKind,
-    GuardedSession,
-    TransportError,
-    origin_of,
-)
+from latencydoctor.sources.transport import Deadline, FailureKind, GuardedSession, TransportError
 
 SOURCE = "torchserve"
 DEADLINE_S = 3.0
@@ -47,8 +41,8 @@ _UNREACHABLE = frozenset({FailureKind.REFUSED, FailureKind.NO_ROUTE, FailureKind
 _NEEDS_ADDRESS = "TorchServe's management address, port 8081 by default (--torchserve URL)"
 _NEEDS_CA = "the CA of its certificate: sources.torchserve.ca_file in the configuration"
 _NEEDS_TOKEN = (
-    "the management key: sources.torchserve.bearer_file in the configuration, such as TorchServe's own key_file.json "
-    "(its keys expire, by default after an hour)"
+    "the management key, at the management address (port 8081 by default): sources.torchserve.bearer_file in the "
+    "configuration, such as TorchServe's own key_file.json (its keys expire, by default after an hour)"
 )
 
 
@@ -82,10 +76,8 @@ class _Session:
         self._http = GuardedSession(lambda: deadline, lambda: allowance, MAX_ANSWER_BYTES, connections=1)
         self._http.auth = Authentication(origin_of(address.url), dict(address.headers))
         self._http.headers["Accept"] = "application/json"
-        if address.ca_file:
-            self._http.verify = address.ca_file
-        if address.certificate:
-            self._http.cert = address.certificate
+        self._http.cert = address.certificate
+        self._ca = address.ca_file or True
 
     def read(self, model: str) -> Readings:
         """What is told of a model, or of the only one there if it has no name; never raises."""
@@ -138,7 +130,8 @@ class _Session:
 
     def _get(self, path: str) -> object:
         try:
-            content = self._http.get(self._url + path).content
+            # Said for each request: a session's own is overruled by $REQUESTS_CA_BUNDLE.
+            content = self._http.get(self._url + path, verify=self._ca).content
         except OSError as error:
             # What the HTTP library says of an address before anything is sent.
             raise TransportError(FailureKind.NAME, plain(str(error))) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -24,6 +24,7 @@ from urllib3.response import BaseHTTPResponse
 
 from latencydoctor.evidence.redact import plain
 from latencydoctor.sources.allowance import Allowance
+from latencydoctor.sources.authentication import Authentication, origin_of
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 """Largest decompressed answer. 720 points of one series are 30 kB; a list of 100,000 metric names is 4 MB."""
@@ -85,26 +86,6 @@ class Deadline:
             raise TransportError(FailureKind.DEADLINE, "the time for all queries was used up")
 
 
-class Authentication(requests.auth.AuthBase):
-    """Adds headers (credentials, a tenant) to requests for one origin; always set, or ~/.netrc would be consulted."""
-
-    def __init__(self, origin: tuple[str, str, int | None], headers: Mapping[str, str]) -> None:
-        self._origin = origin
-        self._headers = dict(headers)
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if origin_of(request.url or "") == self._origin:
-            request.headers.update(self._headers)
-        return request
-
-
-def origin_of(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port: what must stay the same for credentials to be sent."""
-    parts = urlsplit(url)
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, (parts.hostname or "").lower(), parts.port or default
-
-
 class GuardedSession(requests.Session):
     """A session whose every request obeys deadline and allowance and follows no one to another host.
 
@@ -154,10 +135,13 @@ class GuardedSession(requests.Session):
             response = self._send_once(request, kwargs)
             self.clock_ahead_s = _clock_ahead_s(response)
             if not response.is_redirect:
-                _refuse_errors(response, json_only=self._json_only)
+                _refuse_errors(response, self._hide, json_only=self._json_only)
                 return response
             request = _redirected(request, response)
         raise TransportError(FailureKind.REDIRECT, f"more than {MAX_REDIRECTS} times in a row")
+
+    def _hide(self, text: str) -> str:
+        return self.auth.hide(text) if isinstance(self.auth, Authentication) else text
 
     def _send_once(self, request: requests.PreparedRequest, settings: dict[str, Any]) -> requests.Response:
         deadline = self._deadline()
@@ -230,13 +214,13 @@ def _redirected(request: requests.PreparedRequest, response: requests.Response) 
     return following
 
 
-def _refuse_errors(response: requests.Response, *, json_only: bool) -> None:
+def _refuse_errors(response: requests.Response, hide: Callable[[str], str], *, json_only: bool) -> None:
     status = response.status_code
     if status == requests.codes.ok:
         if json_only and response.content[:1] not in (b"{", b"["):
-            raise TransportError(FailureKind.NOT_JSON, _looks_like(response), status)
+            raise TransportError(FailureKind.NOT_JSON, _looks_like(response, hide), status)
         return
-    detail = f"HTTP {status}{_reason(response)}"
+    detail = f"HTTP {status}{_reason(response, hide)}"
     if status in (401, 403, 407):
         raise TransportError(FailureKind.CREDENTIALS, detail, status)
     if status in (404, 405, 410):
@@ -244,18 +228,18 @@ def _refuse_errors(response: requests.Response, *, json_only: bool) -> None:
     raise TransportError(FailureKind.STATUS, detail, status)
 
 
-def _reason(response: requests.Response) -> str:
+def _reason(response: requests.Response, hide: Callable[[str], str]) -> str:
     """The server's own words, where it says them in Prometheus's form or TorchServe's."""
     try:
         answer = response.json()
     except (requests.JSONDecodeError, RecursionError):
         return ""
     message = (answer.get("error") or answer.get("message")) if isinstance(answer, dict) else None
-    return f": {plain(message)}" if isinstance(message, str) and message else ""
+    return f": {plain(hide(message))}" if isinstance(message, str) and message else ""
 
 
-def _looks_like(response: requests.Response) -> str:
-    kind = plain(response.headers.get("content-type", ""), 60) or "an answer without a type"
+def _looks_like(response: requests.Response, hide: Callable[[str], str]) -> str:
+    kind = plain(hide(response.headers.get("content-type", "")), 60) or "an answer without a type"
     return f"the server sent {kind}" if response.content else "the server sent an empty answer"
 
 

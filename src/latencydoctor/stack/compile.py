@@ -30,7 +30,7 @@ def model_config(settings: Settings) -> pb.ModelConfig:
             pb.ModelOutput(name="answer_index", data_type=pb.TYPE_INT32, dims=[1]),
             pb.ModelOutput(name="score", data_type=pb.TYPE_FP32, dims=[1]),
         ],
-        instance_group=[pb.ModelInstanceGroup(count=inference.replicas, kind=pb.ModelInstanceGroup.KIND_CPU)],
+        instance_group=[pb.ModelInstanceGroup(count=1, kind=pb.ModelInstanceGroup.KIND_CPU)],
     )
     config.parameters["accelerator"].string_value = settings.accelerator
     config.parameters["precision"].string_value = inference.precision

@@ -24,13 +24,16 @@ class Ports:
     triton_grpc: int
     triton_metrics: int
     controller_metrics: int
+    replica_http: int = 0
+    replica_grpc: int = 0
+    replica_metrics: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
     """What `up` writes to endpoints.json: base URLs, `host:port` for gRPC, paths of Unix sockets.
 
-    `alertmanager` is "" when the stack runs without one.
+    `alertmanager` is "" when the stack runs without one, `replica_*` (the second Triton) when there is but one.
     """
 
     gateway: str
@@ -44,6 +47,14 @@ class Endpoints:
     admin_socket: str
     supervisor_socket: str
     accelerator: str
+    replica_http: str = ""
+    replica_grpc: str = ""
+    replica_metrics: str = ""
+
+    @property
+    def tritons_grpc(self) -> tuple[str, ...]:
+        """`host:port` of every Triton."""
+        return tuple(filter(None, (self.triton_grpc, self.replica_grpc)))
 
     def ports(self) -> Ports:
         """The ports behind the addresses; 0 where the part is absent."""
@@ -57,8 +68,9 @@ def _port_of(address: str) -> int:
     return int(port) if port.isdecimal() else 0
 
 
-def endpoints_for(sockets: Path, ports: Ports, accelerator: str, *, alertmanager: bool) -> Endpoints:
+def endpoints_for(sockets: Path, ports: Ports, accelerator: str, *, alertmanager: bool, replicas: int = 1) -> Endpoints:
     """The addresses that go with `ports` and a folder of Unix sockets."""
+    second = replicas > 1
     return Endpoints(
         gateway=f"http://{LOOPBACK}:{ports.gateway}",
         prometheus=f"http://{LOOPBACK}:{ports.prometheus}",
@@ -71,6 +83,9 @@ def endpoints_for(sockets: Path, ports: Ports, accelerator: str, *, alertmanager
         admin_socket=str(sockets / "admin.sock"),
         supervisor_socket=str(sockets / "supervisor.sock"),
         accelerator=accelerator,
+        replica_http=f"http://{LOOPBACK}:{ports.replica_http}" if second else "",
+        replica_grpc=f"{LOOPBACK}:{ports.replica_grpc}" if second else "",
+        replica_metrics=f"http://{LOOPBACK}:{ports.replica_metrics}/metrics" if second else "",
     )
 
 
@@ -83,6 +98,8 @@ def load(path: Path) -> Endpoints:
     """Reads endpoints.json; KnownError when this state folder never had a stack, or the file is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
+        # A state folder from before there were replicas does not have them.
+        found = {"replica_http": "", "replica_grpc": "", "replica_metrics": ""} | found
         return Endpoints(**{item.name: str(found[item.name]) for item in fields(Endpoints)})
     except FileNotFoundError as error:
         raise KnownError(f"no stack in {path.parent}", hint="Start one with `latencydoctor stack up`.") from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from valkey import Valkey
@@ -20,57 +22,74 @@ _GAP_S = 0.05
 
 def throttle(layout: Layout, clock_mhz: float) -> None:
     """Lowers the clock of the simulated device from its next execution on; OSError passes."""
-    write_atomically(layout.device_clock, f"{clock_mhz:g}\n")
+    write_atomically(layout.device_clock(), f"{clock_mhz:g}\n")
 
 
-def shrink_cache(socket_path: str, spare_bytes: int) -> None:
-    """Empties the cache server and leaves it `spare_bytes` to hold anything, as a restart with a wrong limit does."""
-    with _connect(socket_path) as client:
-        try:
-            client.flushall(asynchronous=False)
-            client.config_set("maxmemory", int(client.info("memory")["used_memory"]) + spare_bytes)
-        except (ValkeyError, OSError) as error:
-            raise _unreachable(error) from error
+class CacheTrouble:
+    """Something done to the cache server again and again, from the first moment until `end`."""
 
-
-class StalledCache:
-    """A cache server that stands still for `stall_s`, works for a moment, and stands still again, until `end`."""
-
-    def __init__(self, socket_path: str, stall_s: float) -> None:
-        self._client = _connect(socket_path)
-        self._stall_s = stall_s
+    def __init__(self, socket_path: str, do: Callable[[Valkey], object], every_s: float) -> None:
+        if not Path(socket_path).exists():
+            raise KnownError("the cache server is not running", hint="See `latencydoctor stack status`.")
+        self._client = Valkey(unix_socket_path=socket_path, socket_timeout=_ANSWER_WITHIN_S)
+        self._do = do
+        self._every_s = every_s
         self._ended = threading.Event()
-        self._stall()
+        try:
+            do(self._client)
+        except (ValkeyError, OSError) as error:
+            raise KnownError(f"the cache server does not answer: {error}", hint="See `stack status`.") from error
         # A daemon: a drill that is killed must not be kept alive by the fault that it made.
-        self._thread = threading.Thread(target=self._go_on, name="stalled-cache", daemon=True)
+        self._thread = threading.Thread(target=self._go_on, name="cache-trouble", daemon=True)
         self._thread.start()
 
-    def _stall(self) -> None:
-        try:
-            self._client.client_pause(round(self._stall_s * 1000), all=True)
-        except (ValkeyError, OSError) as error:
-            raise _unreachable(error) from error
-
     def _go_on(self) -> None:
-        while not self._ended.wait(self._stall_s + _GAP_S):
+        while not self._ended.wait(self._every_s):
             try:
-                self._stall()
-            except KnownError:
-                # The server has been ended, and the stall with it.
+                self._do(self._client)
+            except (ValkeyError, OSError):
+                # The server has been ended, and the trouble with it.
                 return
 
     def end(self) -> None:
-        """No further stall; the last one passes by itself. May be called again."""
+        """No more of it; a stall that has begun passes by itself. May be called again."""
         self._ended.set()
         self._thread.join(_ANSWER_WITHIN_S)
         self._client.connection_pool.disconnect()
 
 
-def _connect(socket_path: str) -> Valkey:
-    if not Path(socket_path).exists():
-        raise KnownError("the cache server is not running", hint="See `latencydoctor stack status`.")
-    return Valkey(unix_socket_path=socket_path, socket_timeout=_ANSWER_WITHIN_S)
+def stall_cache(socket_path: str, stall_s: float) -> CacheTrouble:
+    """The cache server stands still for `stall_s`, works for a moment, and stands still again."""
+    return CacheTrouble(
+        socket_path, lambda client: client.client_pause(round(stall_s * 1000), all=True), stall_s + _GAP_S
+    )
 
 
-def _unreachable(error: Exception) -> KnownError:
-    return KnownError(f"the cache server does not answer: {error}", hint="See `latencydoctor stack status`.")
+def flush_cache(socket_path: str, every_s: float) -> CacheTrouble:
+    """The cache is emptied every `every_s`, as by a server that crashes and restarts, or a job that runs wild."""
+    return CacheTrouble(socket_path, lambda client: client.flushall(), every_s)
+
+
+class BusyNeighbour:
+    """Another user of a simulated device, who holds it for `hold_s` whenever he gets it, until `end`."""
+
+    def __init__(self, lock: Path, hold_s: float) -> None:
+        self._lock = lock
+        self._hold_s = hold_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="busy-neighbour", daemon=True)
+        self._thread.start()
+
+    def _go_on(self) -> None:
+        with self._lock.open("a") as stream:
+            while not self._ended.is_set():
+                fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
+                self._ended.wait(self._hold_s)
+                fcntl.flock(stream.fileno(), fcntl.LOCK_UN)
+                # Who waits must get it now and then: a lock may go to the one who has just given it back.
+                self._ended.wait(_GAP_S / 10)
+
+    def end(self) -> None:
+        """Leaves the device alone. May be called again."""
+        self._ended.set()
+        self._thread.join(_ANSWER_WITHIN_S)

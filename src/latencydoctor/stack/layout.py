@@ -42,15 +42,13 @@ class Layout:
         """Held by `up` and `down`, so that two of them on one state folder take turns."""
         return self.run / "stack.lock"
 
-    @property
-    def device_lock(self) -> Path:
+    def device_lock(self, replica: int = 1) -> Path:
         """Held by a model instance for each execution: the simulated device does one thing at a time."""
-        return self.run / "device.lock"
+        return self.run / f"device-{replica}.lock"
 
-    @property
-    def device_clock(self) -> Path:
+    def device_clock(self, replica: int = 1) -> Path:
         """A number in it is the clock in MHz that the simulated device runs at; without it that of its profile."""
-        return self.run / "device.clock"
+        return self.run / f"device-{replica}.clock"
 
     @property
     def logs(self) -> Path:
@@ -91,8 +89,12 @@ class Layout:
 
     @property
     def shm_prefix(self) -> str:
-        """What every shared-memory segment of this stack's Triton starts with, below /dev/shm."""
+        """What every shared-memory segment of this stack's Tritons starts with, below /dev/shm."""
         return f"latencydoctor-{self.identity}-"
+
+    def shm_prefix_of(self, replica: int) -> str:
+        """The same for one of them: it clears what its predecessor left, and nothing of its neighbour."""
+        return f"{self.shm_prefix}{replica}-"
 
     def folders(self) -> tuple[Path, ...]:
         """Every folder `create` makes."""

@@ -30,9 +30,9 @@ def rule_files() -> tuple[Path, ...]:
 def prometheus_config(endpoints: Endpoints, rules: str) -> str:
     """The text of prometheus.yml; `rules` is the pattern of the rule files."""
     targets = {
-        "gateway": _authority(endpoints.gateway),
-        "triton": _authority(endpoints.triton_metrics),
-        "controller": _authority(endpoints.controller_metrics),
+        "gateway": (endpoints.gateway,),
+        "triton": (endpoints.triton_metrics, endpoints.replica_metrics),
+        "controller": (endpoints.controller_metrics,),
     }
     config: dict[str, object] = {
         "global": {
@@ -42,7 +42,8 @@ def prometheus_config(endpoints: Endpoints, rules: str) -> str:
         },
         "rule_files": [rules],
         "scrape_configs": [
-            {"job_name": name, "static_configs": [{"targets": [target]}]} for name, target in targets.items()
+            {"job_name": name, "static_configs": [{"targets": [_authority(url) for url in urls if url]}]}
+            for name, urls in targets.items()
         ],
     }
     if endpoints.alertmanager:

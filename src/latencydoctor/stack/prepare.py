@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from latencydoctor.stack import alertmanager, binaries, endpoints, host, monitoring, profile, triton_tree
@@ -85,7 +85,11 @@ def gather(
     encoded = encodings.prepare(corpus.faq_corpus(), model, cache, progress)
     ports = _ports(layout, options)
     addresses = endpoints.endpoints_for(
-        layout.sockets(), ports, settings.accelerator, alertmanager=alerting is not None
+        layout.sockets(),
+        ports,
+        settings.accelerator,
+        alertmanager=alerting is not None,
+        replicas=settings.inference.replicas,
     )
     return Inputs(layout, addresses, found, alerting, tree, model, encoded)
 
@@ -96,8 +100,9 @@ def _ports(layout: Layout, options: UpOptions) -> Ports:
         return ports
     kept = endpoints.load(layout.endpoints).ports()
     endpoints.refuse_taken(kept)
-    # 0 where the stack had no Alertmanager before.
-    return replace(kept, alertmanager=kept.alertmanager or ports.alertmanager)
+    # 0 where the stack did not have the part before.
+    new = {item.name: getattr(ports, item.name) for item in fields(Ports) if not getattr(kept, item.name)}
+    return replace(kept, **new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,8 @@ def render(inputs: Inputs, settings: Settings) -> Rendered:
 def write_files(inputs: Inputs, settings: Settings) -> None:
     """Writes every file the parts read at their start. OSError passes, for the caller to name the folder."""
     layout, rendered = inputs.layout, render(inputs, settings)
-    layout.device_clock.unlink(missing_ok=True)
+    for replica in range(1, stack_settings.MAX_REPLICAS + 1):
+        layout.device_clock(replica).unlink(missing_ok=True)
     _write_model(layout.models / settings.inference.model, rendered.config_pbtxt)
     rules = layout.prometheus / "rules"
     shutil.rmtree(rules, ignore_errors=True)

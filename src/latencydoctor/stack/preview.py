@@ -13,6 +13,7 @@ from latencydoctor.stack.endpoints import Endpoints, Ports
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.prepare import Rendered, UpOptions
 from latencydoctor.stack.programs import Inputs, refuse_unsafe_path
+from latencydoctor.stack.settings import Settings
 
 
 def preview(layout: Layout, settings_file: Path | None) -> Rendered:
@@ -27,7 +28,7 @@ def preview(layout: Layout, settings_file: Path | None) -> Rendered:
     alerting = alertmanager.runnable(found, cache)
     inputs = Inputs(
         layout=layout,
-        endpoints=_endpoints(layout, settings.accelerator, alertmanager=alerting is not None),
+        endpoints=_endpoints(layout, settings, alertmanager=alerting is not None),
         binaries=found,
         alertmanager=alerting,
         tree=triton_tree.location(cache),
@@ -37,12 +38,18 @@ def preview(layout: Layout, settings_file: Path | None) -> Rendered:
     return prepare.render(inputs, settings)
 
 
-def _endpoints(layout: Layout, accelerator: str, *, alertmanager: bool) -> Endpoints:
+def _endpoints(layout: Layout, settings: Settings, *, alertmanager: bool) -> Endpoints:
     """Those of the state folder; where there was no stack yet, port 0 stands for one that `up` will choose."""
     if layout.endpoints.exists():
         return endpoints.load(layout.endpoints)
     undecided = Ports(0, 0, 0, 0, 0, 0, 0)
-    return endpoints.endpoints_for(layout.socket_folder, undecided, accelerator, alertmanager=alertmanager)
+    return endpoints.endpoints_for(
+        layout.socket_folder,
+        undecided,
+        settings.accelerator,
+        alertmanager=alertmanager,
+        replicas=settings.inference.replicas,
+    )
 
 
 def _binaries(cache: Path) -> Binaries:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from latencydoctor.stack.controller.state import Progress, parse_state
 from latencydoctor.stack.encoder.shape import MAX_TOKENS
 from latencydoctor.stack.endpoints import Endpoints
+from latencydoctor.stack.programs import REPLICA
 from latencydoctor.stack.settings import MODEL_NAME
 
 TIMEOUT_S = 5.0
@@ -105,6 +106,8 @@ def probes(endpoints: Endpoints) -> dict[str, Callable[[], str]]:
         "gateway": lambda: _http_ready(f"{endpoints.gateway}/ready"),
         "prometheus": lambda: _http_ready(f"{endpoints.prometheus}/-/ready"),
     }
+    if endpoints.replica_http:
+        found[REPLICA] = lambda: probe_triton(endpoints.replica_http)
     if endpoints.alertmanager:
         found["alertmanager"] = lambda: _http_ready(f"{endpoints.alertmanager}/-/ready")
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.alertmanager import Alertmanager
 from latencydoctor.stack.binaries import Binaries
-from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
+from latencydoctor.stack.endpoints import LOOPBACK, Endpoints, Ports
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.settings import Settings
 from latencydoctor.stack.triton_tree import TritonTree
@@ -18,7 +18,8 @@ from latencydoctor.stack.triton_tree import TritonTree
 MARKER = "LATENCYDOCTOR_STACK"
 """Environment variable that every process of a stack carries, children of children included; holds its identity."""
 
-PARTS = ("valkey", "triton", "controller", "gateway", "prometheus", "alertmanager")
+REPLICA = "triton-2"
+"""The second Triton's name among the parts, where there is one."""
 
 UNSAFE = frozenset("\"'%;#\\\n\r")
 """Characters that supervisord's configuration cannot carry in a path."""
@@ -51,7 +52,10 @@ class Inputs:
 
 def programs(inputs: Inputs, settings: Settings) -> tuple[Program, ...]:
     """Every program of the stack, in the order they start."""
-    found = [_valkey(inputs), _triton(inputs, settings)]
+    ports = inputs.endpoints.ports()
+    found = [_valkey(inputs), _triton(inputs, settings, _Place(1, "triton", *_first(ports)))]
+    if inputs.endpoints.replica_grpc:
+        found.append(_triton(inputs, settings, _Place(2, REPLICA, *_second(ports))))
     state = str(inputs.layout.state)
     for name in ("controller", "gateway"):
         module = f"latencydoctor.stack.{name}"
@@ -74,9 +78,28 @@ def _valkey(inputs: Inputs) -> Program:
     return Program("valkey", command)
 
 
-def _triton(inputs: Inputs, settings: Settings) -> Program:
-    layout, ports = inputs.layout, inputs.endpoints.ports()
-    launcher = (sys.executable, "-m", "latencydoctor.stack.triton_launch", "--shm-prefix", layout.shm_prefix, "--")
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which Triton it is, and its ports."""
+
+    replica: int
+    name: str
+    http: int
+    grpc: int
+    metrics: int
+
+
+def _first(ports: Ports) -> tuple[int, int, int]:
+    return ports.triton_http, ports.triton_grpc, ports.triton_metrics
+
+
+def _second(ports: Ports) -> tuple[int, int, int]:
+    return ports.replica_http, ports.replica_grpc, ports.replica_metrics
+
+
+def _triton(inputs: Inputs, settings: Settings, place: _Place) -> Program:
+    layout, shm_prefix = inputs.layout, inputs.layout.shm_prefix_of(place.replica)
+    launcher = (sys.executable, "-m", "latencydoctor.stack.triton_launch", "--shm-prefix", shm_prefix, "--")
     command = (
         *launcher,
         str(inputs.tree.server),
@@ -86,13 +109,13 @@ def _triton(inputs: Inputs, settings: Settings) -> Program:
         f"--load-model={settings.inference.model}",
         # The configuration is complete, and completing it would start the model a second time: 1.2 s.
         "--disable-auto-complete-config",
-        f"--backend-config=python,shm-region-prefix-name={layout.shm_prefix}",
+        f"--backend-config=python,shm-region-prefix-name={shm_prefix}",
         f"--http-address={LOOPBACK}",
-        f"--http-port={ports.triton_http}",
+        f"--http-port={place.http}",
         f"--grpc-address={LOOPBACK}",
-        f"--grpc-port={ports.triton_grpc}",
+        f"--grpc-port={place.grpc}",
         f"--metrics-address={LOOPBACK}",
-        f"--metrics-port={ports.triton_metrics}",
+        f"--metrics-port={place.metrics}",
         "--metrics-config=histogram_latencies=true",
         "--metrics-config=summary_latencies=true",
         "--metrics-interval-ms=1000",
@@ -103,14 +126,14 @@ def _triton(inputs: Inputs, settings: Settings) -> Program:
         ("LATENCYDOCTOR_PACKAGE_FOLDER", str(package_folder())),
         ("LATENCYDOCTOR_MODEL_FILE", str(inputs.model)),
         ("LATENCYDOCTOR_ENCODINGS", str(inputs.encodings)),
-        ("LATENCYDOCTOR_DEVICE_LOCK", str(layout.device_lock)),
-        ("LATENCYDOCTOR_DEVICE_CLOCK", str(layout.device_clock)),
+        ("LATENCYDOCTOR_DEVICE_LOCK", str(layout.device_lock(place.replica))),
+        ("LATENCYDOCTOR_DEVICE_CLOCK", str(layout.device_clock(place.replica))),
         # ONNX Runtime's and OpenBLAS's pools would take both cores from the rest of the stack.
         ("OMP_NUM_THREADS", "1"),
         ("OPENBLAS_NUM_THREADS", "1"),
     )
     # Triton ends its stubs itself; a stub that gets the signal first makes it report a crash.
-    return Program("triton", command, environment, stop_group=False)
+    return Program(place.name, command, environment, stop_group=False)
 
 
 def _prometheus(inputs: Inputs) -> Program:

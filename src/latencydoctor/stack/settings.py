@@ -23,6 +23,7 @@ MODEL_NAME = "faq-encoder"
 ACCELERATOR = re.compile(r"sim:[a-z0-9][a-z0-9-]{0,40}|cpu")
 MAX_PRIORITY_LEVEL = 2
 MAX_BATCH_SIZE = 128
+MAX_REPLICAS = 2
 MAX_TIMEOUT_MICROS = 10_000_000
 MAX_PATTERN_CHARACTERS = 1000
 
@@ -48,6 +49,8 @@ class PrioritySettings:
 @dataclass(frozen=True, slots=True)
 class InferenceSettings:
     """What serves the model and how; `deadline_ms` bounds a request from the gateway's side.
+
+    Each of the `replicas` is a Triton with a device of its own; another number takes a restart of the stack.
 
     The priorities reach Triton only with `priority_levels: true`, because a model with levels no longer fetches the
     next batch ahead.
@@ -180,6 +183,7 @@ def _violations(settings: Settings) -> list[tuple[str, str, str]]:
     inference, batching, cache = settings.inference, settings.inference.batching, settings.cache
     found = _out_of_range(
         ("generation", settings.generation, 1, 2**53),
+        ("inference.replicas", inference.replicas, 1, MAX_REPLICAS),
         ("inference.deadline_ms", inference.deadline_ms, 10, 600_000),
         ("inference.batching.max_batch_size", batching.max_batch_size, 1, MAX_BATCH_SIZE),
         ("inference.batching.preferred_batch_size", batching.preferred_batch_size, 0, MAX_BATCH_SIZE),
@@ -224,8 +228,6 @@ def _unavailable(settings: Settings) -> list[tuple[str, str, str]]:
         found.append(("inference.precision", "int8 is not available in this release", "Use fp32."))
     elif inference.precision != "fp32":
         found.append(("inference.precision", f"must be fp32, not {inference.precision!r}", ""))
-    if inference.replicas != 1:
-        found.append(("inference.replicas", "must be 1 in this release", "One device is simulated."))
     if settings.accelerator == "cuda":
         found.append(("accelerator", "cuda is not available in this release", "Use sim:small or cpu."))
     elif not ACCELERATOR.fullmatch(settings.accelerator):

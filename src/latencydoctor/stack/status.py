@@ -14,6 +14,7 @@ from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.logs import clean
 from latencydoctor.stack.probes import ask_controller, probes
+from latencydoctor.stack.programs import REPLICA
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ def addresses_of(endpoints: Endpoints) -> dict[str, str]:
     return {
         "valkey": endpoints.valkey_socket,
         "triton": endpoints.triton_grpc,
+        REPLICA: endpoints.replica_grpc,
         "controller": endpoints.controller_metrics,
         "gateway": endpoints.gateway,
         "prometheus": endpoints.prometheus,

@@ -9,7 +9,7 @@ import pytest
 from latencydoctor.errors import SourceError
 from latencydoctor.model.configuration import Credentials, PrometheusSource, Tenant
 from latencydoctor.sources.address import Address, read_address
-from latencydoctor.sources.transport import origin_of
+from latencydoctor.sources.authentication import origin_of
 
 SECRET = "s3cr3t"
 

@@ -43,3 +43,12 @@ def test_small_delays_count_as_on_time() -> None:
     assert schedule.aligned_s(3, 6.1) == 6.1
     assert schedule.scrape_timeout_s == 2.0
     assert Schedule(10, 30.0).scrape_timeout_s == 27.0
+
+
+def test_a_slow_server_makes_its_own_rhythm_and_windows_of_two_readings_at_least() -> None:
+    schedule = Schedule(10, 2.0)
+    assert schedule.kept([]) is schedule
+    assert schedule.kept([0.0, 2.0, 4.1, 10.0, 12.0]) is schedule, "one reading that failed is no other rhythm"
+    kept = schedule.kept([6.0, 9.1, 12.2, 15.3])
+    assert (kept.scrapes, kept.every_s, kept.window_s) == (4, 4.0, 8.0)
+    assert kept.span_s >= 9.3

@@ -19,6 +19,14 @@ def test_prometheus_scrapes_every_metrics_page_each_second() -> None:
     assert config["rule_files"] == ["/r/*.yaml"]
 
 
+def test_every_replica_is_scraped_as_the_same_job() -> None:
+    ports = Ports(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+    two = endpoints_for(Path("/s/run"), ports, "sim:small", alertmanager=False, replicas=2)
+    config = yaml.safe_load(prometheus_config(two, "/r/*.yaml"))
+    targets = {job["job_name"]: job["static_configs"][0]["targets"] for job in config["scrape_configs"]}
+    assert targets["triton"] == ["127.0.0.1:6", "127.0.0.1:10"]
+
+
 def test_alerts_go_to_the_alertmanager_when_there_is_one() -> None:
     config = yaml.safe_load(prometheus_config(ENDPOINTS, "/r/*.yaml"))
     assert config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"] == ["127.0.0.1:3"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import configparser
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,19 @@ def test_the_parts_and_their_order() -> None:
     assert list(commands(Alertmanager(Path("/opt/am"), None)))[-1] == "alertmanager"
 
 
+def test_a_second_triton_shares_nothing_with_the_first_but_its_models() -> None:
+    ports = replace(PORTS, replica_http=9008, replica_grpc=9009, replica_metrics=9010)
+    two = endpoints_for(LAYOUT.run, ports, "sim:small", alertmanager=False, replicas=2)
+    found = {one.name: one for one in programs(replace(inputs(None), endpoints=two), Settings())}
+    first, second = found["triton"], found["triton-2"]
+    assert "--grpc-port=9009" in second.command
+    differing = {name: value for name, value in second.environment if (name, value) not in first.environment}
+    assert set(differing) == {"LATENCYDOCTOR_DEVICE_LOCK", "LATENCYDOCTOR_DEVICE_CLOCK"}
+    shared = set(first.command) & set(second.command)
+    assert f"--model-repository={LAYOUT.models}" in shared
+    assert not any(LAYOUT.shm_prefix in part for part in shared)
+
+
 def test_every_address_is_loopback() -> None:
     triton = commands()["triton"]
     for option in ("--http-address", "--grpc-address", "--metrics-address"):
@@ -58,7 +72,7 @@ def test_every_address_is_loopback() -> None:
 
 def test_shared_memory_carries_the_stacks_own_prefix() -> None:
     triton = commands()["triton"]
-    assert f"--backend-config=python,shm-region-prefix-name={LAYOUT.shm_prefix}" in triton
+    assert f"--backend-config=python,shm-region-prefix-name={LAYOUT.shm_prefix_of(1)}" in triton
     assert LAYOUT.shm_prefix != Layout(Path("/home/me/other")).shm_prefix
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from latencydoctor.stack import endpoints as stack_endpoints
 from latencydoctor.stack import processes
-from latencydoctor.stack.controller.loop import Controller
+from latencydoctor.stack.controller.loop import Controller, Served
 from latencydoctor.stack.controller.page import serve
 from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
@@ -29,6 +29,11 @@ def log(level: str, event: str, message: str, **fields: object) -> None:
     sys.stdout.flush()
 
 
+def _served(layout: Layout, address: str, replica: int) -> Served[Triton]:
+    prefix = layout.shm_prefix_of(replica)
+    return Served(Triton(address), StubWatch(lambda: processes.stubs(prefix), processes.alive))
+
+
 def main() -> None:
     """Runs until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="latencydoctor.stack.controller")
@@ -40,13 +45,13 @@ def main() -> None:
         signal.signal(number, lambda *_: stopped.set())
     progress = SharedProgress()
     page = serve(LOOPBACK, endpoints.ports().controller_metrics, progress)
-    triton = Triton(endpoints.triton_grpc)
-    stubs = StubWatch(lambda: processes.stubs(layout.shm_prefix), processes.alive)
+    servers = [_served(layout, address, number) for number, address in enumerate(endpoints.tritons_grpc, start=1)]
     log("INFO", "controller_started", "watching the settings", path=str(layout.settings))
     try:
-        Controller(layout.settings, layout.models, triton, stubs, progress, log).run(stopped)
+        Controller(layout.settings, layout.models, servers, progress, log).run(stopped)
     finally:
-        triton.close()
+        for server in servers:
+            server.triton.close()
         page.shutdown()
 
 

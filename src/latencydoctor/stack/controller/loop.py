@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from tritonclient.grpc import model_config_pb2
 
@@ -28,6 +28,8 @@ RETRY_S = 0.5
 
 Log = Callable[..., None]
 
+Server = TypeVar("Server", bound="TritonServer", covariant=True)
+
 
 class TritonServer(Protocol):
     """What the loop needs of Triton."""
@@ -39,22 +41,28 @@ class TritonServer(Protocol):
     def reload(self, model: str, config_json: str) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Served(Generic[Server]):
+    """One Triton, and the watch over its model's process."""
+
+    triton: Server
+    stubs: StubWatch
+
+
 class Controller:
-    """Keeps Triton in line with one settings file."""
+    """Keeps every Triton of the stack in line with one settings file."""
 
     def __init__(
         self,
         settings: Path,
         models: Path,
-        triton: TritonServer,
-        stubs: StubWatch,
+        servers: Sequence[Served[TritonServer]],
         progress: SharedProgress,
         log: Log,
     ) -> None:
         self._settings = settings
         self._models = models
-        self._triton = triton
-        self._stubs = stubs
+        self._servers = tuple(servers)
         self._in_effect: Settings | None = None
         self._progress = progress
         self._log = log
@@ -109,6 +117,11 @@ class Controller:
 
     def _apply(self, settings: Settings) -> None:
         """Brings `settings` into effect; the model folder always holds what a restarted Triton should run."""
+        if settings.inference.replicas != len(self._servers):
+            raise KnownError(
+                f"inference.replicas is {settings.inference.replicas}, {len(self._servers)} run",
+                hint="Run `stack down`, then `stack up`: replicas start and end with the stack.",
+            )
         model, wanted = settings.inference.model, compiler.model_config(settings)
         path = self._models / model / "config.pbtxt"
         before = path.read_text(encoding="utf-8")
@@ -127,10 +140,13 @@ class Controller:
     def _revive(self) -> None:
         """Loads the model again when its process died: Triton does not start another by itself."""
         settings = self._in_effect
-        if settings is None or not self._stubs.lost():
-            return
+        for server in self._servers:
+            if settings is not None and server.stubs.lost():
+                self._reload(server.triton, settings)
+
+    def _reload(self, triton: TritonServer, settings: Settings) -> None:
         try:
-            self._triton.reload(settings.inference.model, compiler.to_json(settings))
+            triton.reload(settings.inference.model, compiler.to_json(settings))
         except KnownError as error:
             # Triton itself is down and being restarted, or the next look tries again.
             self._log("WARNING", "model_restart_failed", str(error))
@@ -140,10 +156,12 @@ class Controller:
         self._log("ERROR", "model_process_died", "the model's process died and was started again")
 
     def _load(self, model: str, wanted: model_config_pb2.ModelConfig, settings: Settings) -> bool:
-        if in_effect(self._triton.effective(model), wanted):
+        behind = [one.triton for one in self._servers if not in_effect(one.triton.effective(model), wanted)]
+        if not behind:
             return False
         start = time.monotonic()
-        self._triton.load(model, compiler.to_json(settings))
+        for triton in behind:
+            triton.load(model, compiler.to_json(settings))
         took = time.monotonic() - start
         current = self._progress.current
         self._progress.current = replace(current, reload_s=round(took, 4), reloads=current.reloads + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 import os
 import signal
@@ -54,6 +55,7 @@ class RunningGateway:
         """ContentError when the settings cannot be read: with nothing in effect there is nothing to serve."""
         self._layout = layout
         self._endpoint = endpoints.triton_grpc
+        self._turns = itertools.cycle(endpoints.tritons_grpc)
         self._file = SettingsFile(layout.settings)
         settings = self._file.changed() or load(layout.settings)
         self.series = GatewaySeries()
@@ -81,6 +83,9 @@ class RunningGateway:
             return Canary()
 
     def _model_at(self, endpoint: str) -> TritonModel:
+        """The model there; the stack's own replicas share the questions to the stable one."""
+        if endpoint == self._endpoint:
+            endpoint = next(self._turns)
         model = self._models.get(endpoint)
         if model is None:
             model = self._models[endpoint] = TritonModel(endpoint, self.effective.settings.inference.model)

