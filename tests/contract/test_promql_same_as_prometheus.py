@@ -59,7 +59,8 @@ def _series() -> dict[tuple[str, tuple[tuple[str, str], ...]], bool]:
     for parameter in EXPRESSIONS:
         for selector in selectors(parse(str(parameter.values[0]))):
             for zone, number in (("here", "1"), ("here", "2"), ("there", "1")):
-                base = {"zone": zone, "version": number, "gpu_uuid": f"GPU-{number}", "UUID": f"GPU-{number}"}
+                base = {"zone": zone, "version": number, "replica": number}
+                base |= {"gpu_uuid": f"GPU-{number}", "UUID": f"GPU-{number}"}
                 labels = fitting_labels(selector, base)
                 assert labels is not None, f"no labels fit {selector}"
                 labels["zone"] = zone

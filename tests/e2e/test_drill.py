@@ -62,6 +62,18 @@ def _the_bundle_tells_the_same_elsewhere(bundle: Path, folder: Path) -> None:
     assert json.loads(answers[0].out)["cause"]["id"] == "batching-failed"
 
 
+def test_a_device_that_lowers_its_clock_under_the_crowd_is_named_and_nothing_is_changed(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    drill = command("drill", "flash-crowd", "--fault", "throttled", "--quick", "--state", state)
+    ran = subprocess.run(drill, capture_output=True, text=True, timeout=240, env=environment({}))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "the device's clock falls from 1500 to 400 MHz" in ran.stdout
+    figures = json.loads(ran.stdout.splitlines()[-1])
+    assert figures["cause"] in ("accelerator-throttled", "thermal-throttling", "power-capping")
+    assert figures["failed_after"] is None, "there is nothing to change, so nothing was"
+    nothing_left(state)
+
+
 def test_ctrl_c_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
     state = tmp_path / "state"
     process = start("drill", "flash-crowd", "--quick", "--state", state, cwd=tmp_path)

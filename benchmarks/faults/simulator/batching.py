@@ -75,7 +75,8 @@ class BatchServer:
     # ---- batches -----------------------------------------------------------------------------------------------
     def _schedule(self, time_s: float) -> None:
         while self._busy < self.knobs.instances and self._queue:
-            self._drop_expired(time_s)
+            if self.knobs.queue_timeout_ms or self.knobs.load_cancel_after_s:
+                self._drop_expired(time_s)
             size, wake_s = self._batch_size(time_s)
             if size == 0:
                 if wake_s < self._timer_s:

@@ -44,8 +44,10 @@ class Device:
 
     def run(self, time_s: float, work_ms: float, fill: float) -> float:
         """Seconds that work of `work_ms` at full clock takes from `time_s` on; it keeps `fill` of the SMs busy."""
-        self._running = [held for held in self._running if held[0] > time_s]
-        crowd = max(1.0, sum(held[1] for held in self._running) + fill)
+        crowd = 1.0
+        if self._running:
+            self._running = [held for held in self._running if held[0] > time_s]
+            crowd = max(1.0, sum(held[1] for held in self._running) + fill)
         speed = self.clock * (1 - min(self.knobs.gpu_neighbour, 0.95)) / crowd
         seconds = self._ramped(time_s, work_ms / 1000 / speed)
         wait_s = max(0.0, self.stalled_until_s - time_s)

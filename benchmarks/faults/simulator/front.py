@@ -21,6 +21,12 @@ class Front:
         self._plant = plant
         self.open = 0
         self.upstream_open = 0
+        self._ready: list[int] = []
+
+    def begin(self) -> None:
+        """See which replicas get traffic in the second that begins."""
+        everyone = [replica.index for replica in self._plant.replicas]
+        self._ready = [index for index in everyone if self._plant.replicas[index].ready] or everyone
 
     def take_in(self, time_s: float, request: Request) -> None:
         """A client's request comes."""
@@ -50,13 +56,12 @@ class Front:
             plant.at(request.sent_s + knobs.front_try_timeout_s, self._try_expired, request)
 
     def _chosen(self) -> int:
-        plant, random = self._plant, self._plant.random
-        ready = [replica.index for replica in plant.replicas if replica.ready]
-        if not ready:
-            return random.randrange(len(plant.replicas))
-        if 0 in ready and random.random() < plant.knobs.front_imbalance:
-            return 0
-        return random.choice(ready)
+        pinned, draw, ready = self._plant.knobs.front_imbalance, self._plant.random.random(), self._ready
+        if pinned:
+            if draw < pinned and ready[0] == 0:
+                return 0
+            draw = self._plant.random.random()
+        return ready[int(draw * len(ready))]
 
     def _resolve_ms(self, time_s: float) -> float:
         plant, knobs = self._plant, self._plant.knobs

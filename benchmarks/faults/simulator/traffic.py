@@ -49,17 +49,19 @@ class Traffic:
         self._period_s = random.uniform(2400, 5400)
         self._serial = 0
         self._weights: list[float] = []
-        self.popularity(int(knobs.load_key_count))
+        self._rate = 1.0
+        self.begin(start_s)
 
-    def popularity(self, keys: int) -> None:
+    def _popularity(self, keys: int) -> None:
         """Zipf's law: the k-th most popular input is asked for as often as 1/k^0.8."""
         if len(self._weights) != keys:
             self._weights = list(accumulate(1 / (rank + 1) ** 0.8 for rank in range(max(1, keys))))
 
-    def rate(self, time_s: float) -> float:
-        """Bursts per second at `time_s`."""
+    def begin(self, time_s: float) -> None:
+        """Set the rate, in bursts per second, and the popularity of inputs for the second that begins."""
         swing = 1 + self.knobs.load_diurnal_ratio * math.sin(self._phase + 2 * math.pi * time_s / self._period_s)
-        return max(1e-3, self.knobs.load_rps * swing / max(1.0, self.knobs.load_burst_size))
+        self._rate = max(1e-3, self.knobs.load_rps * swing / max(1.0, self.knobs.load_burst_size))
+        self._popularity(int(self.knobs.load_key_count))
 
     @property
     def next_s(self) -> float:
@@ -77,7 +79,7 @@ class Traffic:
         if self._left_in_burst > 0:
             self._next_s += self._random.uniform(0, 0.004)
         else:
-            self._next_s += self._random.expovariate(self.rate(time_s))
+            self._next_s += self._random.expovariate(self._rate)
         return self._made(time_s)
 
     def _made(self, time_s: float) -> Request:

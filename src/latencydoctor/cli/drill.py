@@ -49,7 +49,8 @@ def flash_crowd(
         Fault,
         typer.Option(
             "--fault",
-            help="batching: broken batching settings. none: healthy, no incident. saturation: too small a device.",
+            help="What is wrong. batching: broken settings, the only one mended as well. none: nothing, so no "
+            "incident. saturation: a device too small. The others begin with the crowd, or when it leaves.",
         ),
     ] = Fault.BATCHING,
     prove_rollback: Annotated[

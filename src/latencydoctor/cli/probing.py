@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from latencydoctor.cli import sources_wiring, wiring
@@ -33,12 +34,7 @@ def _probes(configuration: Configuration) -> Iterator[ProbedSource]:
     for name, address, make in sources_wiring.named_fact_sources(configuration, _DEADLINE_S):
         yield _probed_facts(name, shown_address(address), make, selection)
     if configuration.logs:
-        sources = sources_wiring.build_sources(configuration, _DEADLINE_S, live=False)
-        now_s = time.time()
-        assert sources.logs is not None, "log files are configured"
-        # A window of no length: the files are opened and read, and no event of theirs is of interest.
-        readings = sources.logs.read(content.log_rules, Window(now_s, now_s))
-        yield _facts("logs", ", ".join(configuration.logs), readings)
+        yield _logs(configuration)
 
 
 def _probed_facts(name: str, address: str, make: sources_wiring.MakeFacts, selection: Selection) -> ProbedSource:
@@ -52,9 +48,9 @@ def _prometheus(configuration: Configuration, content: Content, selection: Selec
     assert configuration.prometheus is not None, "the caller has checked"
     address = shown_address(configuration.prometheus.url)
     try:
-        sources = sources_wiring.build_sources(configuration, _DEADLINE_S, live=False)
-        assert sources.metrics is not None, "a Prometheus is configured"
-        found = sources.metrics.discover(content.dialects, selection, time.time())
+        metrics = sources_wiring.prometheus_metrics(configuration, _DEADLINE_S)
+        assert metrics is not None, "a Prometheus is configured"
+        found = metrics.discover(content.dialects, selection, time.time())
     except CannotTell as error:
         return ProbedSource("prometheus", address, "unreachable", error.message, error.hint)
     except LatencyDoctorError as error:
@@ -82,6 +78,17 @@ def shown_address(url: str) -> str:
     if scheme not in ("http", "https"):
         scheme, separator, rest = "", "", url
     return scheme + separator + rest.rpartition("@")[2].partition("?")[0].partition("#")[0]
+
+
+def _logs(configuration: Configuration) -> ProbedSource:
+    now_s = time.time()
+    source = sources_wiring.log_source(configuration.logs, ends_s=time.monotonic() + _DEADLINE_S)
+    # Without rules and in a window of no length: the files are opened and read, and nothing in them is of interest.
+    readings = source.read((), Window(now_s, now_s))
+    if readings.queries:
+        # Files were opened, so that the time which large ones take says nothing against them.
+        readings = replace(readings, gaps=tuple(gap for gap in readings.gaps if gap.reason is not GapReason.DEADLINE))
+    return _facts("logs", ", ".join(configuration.logs), readings)
 
 
 def _facts(name: str, address: str, readings: Readings) -> ProbedSource:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.app.ports import FactSource, LogSource, MetricsSource, Observer, Progress
+from latencydoctor.cli.time_shares import Shares, share_out
 from latencydoctor.cli.times import length_s, moment_s, span_s
 from latencydoctor.content import configuration as configuration_file
 from latencydoctor.errors import UsageError
@@ -24,7 +25,6 @@ from latencydoctor.model.evidence import Collected, Selection, Window
 if TYPE_CHECKING:
     from latencydoctor.content.everything import Content
 
-_FACTS_WITHIN_S = 3.0
 
 MakeFacts = Callable[[], FactSource]
 """Makes a source; `SourceError` when it is configured wrongly."""
@@ -89,12 +89,12 @@ def collect_live(
     request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer = silent
 ) -> Collected:
     """Read every configured source within the deadline."""
-    deadline_s = length_s(request.deadline, "--deadline")
+    shares = share_out(configuration, length_s(request.deadline, "--deadline"), live=not request.at)
     if configuration.metrics_pages and configuration.prometheus is None:
-        return _collect_from_pages(request, configuration, content, observer)
+        return _collect_from_pages(request, configuration, content, shares, observer)
     at_s = moment_s(request.at, "--at") if request.at else time.time()
-    sources = build_sources(configuration, deadline_s, live=not request.at)
     rules = Rules(content.dialects, content.signals, content.log_rules)
+    sources = build_sources(configuration, shares, rules, live=not request.at)
     selection = Selection(configuration.model, configuration.selector)
     baseline = Window(*span_s(request.baseline, "--baseline", at_s)) if request.baseline else None
     asked = CollectRequest(selection, at_s, length_s(request.since, "--since"), baseline=baseline)
@@ -102,7 +102,7 @@ def collect_live(
 
 
 def _collect_from_pages(
-    request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer
+    request: DiagnoseRequest, configuration: Configuration, content: Content, shares: Shares, observer: Observer
 ) -> Collected:
     """Read metrics pages for a while first; what is looked at then ends with the last one read."""
     from latencydoctor.sources.pages import PageMetrics
@@ -110,27 +110,18 @@ def _collect_from_pages(
     if request.at or request.baseline:
         option = "--at" if request.at else "--baseline"
         raise UsageError(f"{option} needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
-    deadline_s = length_s(request.deadline, "--deadline")
-    metrics_s = deadline_s - _facts_s(configuration, deadline_s)
     every_s = length_s(request.every, "--every") if request.every else None
-    pages = PageMetrics(configuration.metrics_pages, request.scrapes, every_s, metrics_s)
+    rules = Rules(content.dialects, content.signals, content.log_rules)
+    sources = build_sources(configuration, shares, rules, live=True)
+    pages = PageMetrics(
+        configuration.metrics_pages, request.scrapes, every_s, shares.metrics_s, share_ratio=shares.metrics_ratio
+    )
     at_s = pages.record(
         content.dialects, lambda done_ratio, text: observer(Progress("metrics pages", text, done_ratio))
     )
-    sources = replace(build_sources(configuration, deadline_s, live=True), metrics=pages)
-    rules = Rules(content.dialects, content.signals, content.log_rules)
     selection = Selection(configuration.model, configuration.selector)
+    sources = replace(sources, metrics=pages)
     return collect(sources, rules, CollectRequest(selection, at_s, pages.schedule.span_s, pages.schedule.window_s))
-
-
-def _facts_s(configuration: Configuration, deadline_s: float) -> float:
-    """Facts are read after the metrics, so their share of the time is kept back from the metrics' deadline."""
-    return min(_FACTS_WITHIN_S * _asked_servers(configuration), deadline_s / 4)
-
-
-def _asked_servers(configuration: Configuration) -> int:
-    """How many servers are asked for facts, one after the other; this machine's own devices take no time."""
-    return bool(configuration.triton_grpc) + (configuration.torchserve is not None)
 
 
 def probe_page(page: MetricsPage, content: Content, deadline_s: float) -> str:
@@ -140,13 +131,17 @@ def probe_page(page: MetricsPage, content: Content, deadline_s: float) -> str:
     return pages_probe.probe_page(page, content.dialects, deadline_s)
 
 
-def build_sources(configuration: Configuration, deadline_s: float, *, live: bool) -> Sources:
+def build_sources(configuration: Configuration, shares: Shares, rules: Rules, *, live: bool) -> Sources:
     """The edges behind the configuration. Only `live` may ask what has no history: facts are of now."""
-    facts_s = _facts_s(configuration, deadline_s) if live else 0.0
-    metrics = prometheus_metrics(configuration, deadline_s - facts_s)
-    logs = log_source(configuration.logs) if configuration.logs else None
-    each_s = facts_s / max(_asked_servers(configuration), 1)
-    facts = tuple(make() for _, _, make in named_fact_sources(configuration, each_s)) if live else ()
+    metrics = prometheus_metrics(configuration, shares.metrics_s)
+    logs = None
+    if configuration.logs:
+        from latencydoctor.sources.logfiles import LogFiles
+
+        logs = LogFiles(configuration.logs, time.time, ends_s=shares.logs_end_s)
+        logs.prepare(rules.logs)
+    named = named_fact_sources(configuration, shares.facts_each_s) if live else ()
+    facts = tuple(make() for _, _, make in named)
     return Sources(metrics, facts, logs)
 
 
@@ -159,11 +154,11 @@ def prometheus_metrics(configuration: Configuration, deadline_s: float) -> Metri
     return PrometheusMetrics(configuration.prometheus, deadline_s)
 
 
-def log_source(paths: Sequence[str], standard_input: BinaryIO | None = None) -> LogSource:
-    """Log files, folders and globs; `-` among the paths is `standard_input`."""
+def log_source(paths: Sequence[str], standard_input: BinaryIO | None = None, ends_s: float | None = None) -> LogSource:
+    """Log files, folders and globs; `-` among the paths is `standard_input`. `ends_s` is when to stop, if at all."""
     from latencydoctor.sources.logfiles import LogFiles
 
-    return LogFiles(paths, time.time, standard_input)
+    return LogFiles(paths, time.time, standard_input, ends_s=ends_s)
 
 
 def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple[tuple[str, str, MakeFacts], ...]:

@@ -44,7 +44,8 @@ Tell = Callable[[float, str], None]
 class PageMetrics:
     """A `MetricsSource` over pages. `record` reads them and comes first; nothing is asked of a server after it.
 
-    `scrapes` and `every_s` are as `make_schedule` takes them; the deadline holds for reading and computing together.
+    `scrapes`, `every_s` and `share_ratio` are as `make_schedule` takes them; the deadline holds for reading and
+    computing together.
     """
 
     pages: Sequence[MetricsPage]
@@ -52,6 +53,7 @@ class PageMetrics:
     every_s: float | None
     deadline_s: float
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    share_ratio: float = 1.0
     schedule: Schedule = field(init=False)
     _fates: list[Fate] = field(init=False)
     _recording: Recording = field(init=False, default_factory=Recording)
@@ -62,7 +64,7 @@ class PageMetrics:
     _took_s: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
-        self.schedule = make_schedule(self.scrapes, self.every_s, self.deadline_s)
+        self.schedule = make_schedule(self.scrapes, self.every_s, self.deadline_s, self.share_ratio)
         self._fates = [Fate(place) for place in places_of(self.pages, self.environment)]
         self._deadline = Deadline.after(self.deadline_s)
 

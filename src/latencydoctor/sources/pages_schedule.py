@@ -79,8 +79,11 @@ class Schedule:
         return Schedule(math.ceil((times_s[-1] - times_s[0]) / every_s) + 1, every_s, fewest_steps=2)
 
 
-def make_schedule(scrapes: int | None, every_s: float | None, deadline_s: float) -> Schedule:
-    """As many scrapes as the deadline allows unless a number is asked for; `UsageError` when it allows too few."""
+def make_schedule(scrapes: int | None, every_s: float | None, deadline_s: float, share_ratio: float = 1.0) -> Schedule:
+    """As many scrapes as the deadline allows unless a number is asked for; `UsageError` when it allows too few.
+
+    `deadline_s` is that share of the time which the user gave, so that the hint can name the whole.
+    """
     step_s = EVERY_S if every_s is None else every_s
     if step_s < SHORTEST_EVERY_S:
         raise UsageError(
@@ -97,6 +100,6 @@ def make_schedule(scrapes: int | None, every_s: float | None, deadline_s: float)
         needed_s = math.ceil((wanted - 1) * step_s + RESERVE_S)
         raise UsageError(
             f"reading the pages {wanted} times, one every {step_s:g} s, takes longer than the deadline allows",
-            hint=f"Give at least --deadline {needed_s + math.ceil(RESERVE_S)}s.",
+            hint=f"Give at least --deadline {math.ceil((needed_s + RESERVE_S) / share_ratio)}s.",
         )
     return Schedule(wanted, step_s)

@@ -52,3 +52,10 @@ def test_a_slow_server_makes_its_own_rhythm_and_windows_of_two_readings_at_least
     kept = schedule.kept([6.0, 9.1, 12.2, 15.3])
     assert (kept.scrapes, kept.every_s, kept.window_s) == (4, 4.0, 8.0)
     assert kept.span_s >= 9.3
+
+
+def test_a_hint_names_the_whole_deadline_where_pages_have_a_share_of_it() -> None:
+    with pytest.raises(UsageError) as error:
+        make_schedule(None, None, 0.65 * 5.0, share_ratio=0.65)
+    asked_s = float(error.value.hint.split("--deadline ")[1].split("s")[0])
+    assert make_schedule(None, None, 0.65 * asked_s, share_ratio=0.65).scrapes >= 2

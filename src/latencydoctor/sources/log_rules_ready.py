@@ -1,0 +1,38 @@
+"""Makes the log rules ready while other sources are waited for: compiling their patterns takes a tenth of a second.
+
+On a machine that is busy it takes more than one, which would be all the time that logs have.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+from latencydoctor.errors import ContentError
+from latencydoctor.evidence.logs import scanner_for
+from latencydoctor.evidence.scan import Scanner
+from latencydoctor.model.rule import LogRule
+
+
+class RulesReady:
+    """Compiles `rules` in a thread of its own from now on; the engine lets other threads run meanwhile."""
+
+    def __init__(self, rules: Sequence[LogRule]) -> None:
+        self.rules = tuple(rules)
+        self._made: Scanner | ContentError | None = None
+        self._thread = threading.Thread(target=self._make, daemon=True)
+        self._thread.start()
+
+    def scanner(self, ends_s: float) -> Scanner | None:
+        """The scanner, None when it is not ready by then (monotonic); `ContentError` for a pattern that is refused."""
+        self._thread.join(max(ends_s - time.monotonic(), 0.0))
+        if isinstance(self._made, ContentError):
+            raise self._made
+        return self._made
+
+    def _make(self) -> None:
+        try:
+            self._made = scanner_for(self.rules)
+        except ContentError as error:
+            self._made = error
