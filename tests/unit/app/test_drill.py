@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from latencydoctor.app import drill
 from latencydoctor.app.ports import Progress
 from latencydoctor.app.scenarios import FLASH_CROWD, find
-from latencydoctor.content.playbooks import load
 from latencydoctor.diagnosis.rank import diagnose
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.diagnosis import Diagnosis
@@ -21,8 +19,8 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.drill import FakeDoctor, FakeLoads, FakePatient, Scene
 from tests.unit.builders import evidence, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
+from tests.unit.shipped import KNOWLEDGE
 
-PLAYBOOK = load(Path(__file__).parents[3] / "playbooks" / "latency-spike.yaml")
 PLAN = Plan(
     schema=1,
     fix="batch-floor",
@@ -45,11 +43,11 @@ PLAN = Plan(
 
 
 def batching_failed() -> Diagnosis:
-    return diagnose(evidence(*values(BACKLOG, BASELINE)), PLAYBOOK)
+    return diagnose(evidence(*values(BACKLOG, BASELINE)), KNOWLEDGE)
 
 
 def healthy() -> Diagnosis:
-    return diagnose(evidence(*values(BACKLOG), state=IncidentState.HEALTHY), PLAYBOOK)
+    return diagnose(evidence(*values(BACKLOG), state=IncidentState.HEALTHY), KNOWLEDGE)
 
 
 class Stage:
@@ -122,7 +120,7 @@ def test_an_alert_or_a_cause_on_healthy_settings_is_a_miss() -> None:
 
 def test_saturation_is_named_and_nothing_is_changed() -> None:
     full = BACKLOG | {"accelerator_busy_ratio": 0.96, "batch_size_mean": 31.5, "config_max_batch_size": 32.0}
-    stage = Stage(diagnose(evidence(*values(full, BASELINE)), PLAYBOOK))
+    stage = Stage(diagnose(evidence(*values(full, BASELINE)), KNOWLEDGE))
     drilled = stage.run("saturation")
     assert drilled.misses == ()
     assert drilled.figures.cause == "saturation"
@@ -196,8 +194,8 @@ def test_every_fault_has_its_baseline_also_in_short() -> None:
 
 
 def test_a_fault_is_done_to_the_stack_when_the_crowd_arrives_and_is_told() -> None:
-    throttled = BACKLOG | {"accelerator_throttled_ratio": 1.0, "accelerator_clock_ratio": 0.3}
-    stage = Stage(diagnose(evidence(*values(throttled, BASELINE)), PLAYBOOK))
+    throttled = BACKLOG | {"accelerator_throttled_ratio": 1.0, "accelerator_clock_ratio": 0.3, "execution_time_ms": 80}
+    stage = Stage(diagnose(evidence(*values(throttled, BASELINE)), KNOWLEDGE))
     drilled = stage.run("throttled")
     assert drilled.misses == ()
     assert stage.scene.calls[2:5] == ["switch crowd", "strike throttle", "diagnose"]

@@ -24,6 +24,7 @@ HEALTHY_GATES = {
     "e2e_mean_ms": 1500.0,
     "server_time_ms": 1490.0,
     "compute_time_ms": 28.0,
+    "execution_time_ms": 28.0,
 }
 BACKLOG = HEALTHY_GATES | {
     "queue_time_ms": 1400.0,
@@ -40,6 +41,7 @@ BASELINE = {
     "preprocess_time_ms": 0.4,
     "cache_hit_ratio": 0.12,
     "queue_time_ms": 3.0,
+    "execution_time_ms": 22.0,
 }
 
 

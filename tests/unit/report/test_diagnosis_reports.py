@@ -5,20 +5,18 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from latencydoctor.content.playbooks import load
 from latencydoctor.diagnosis.rank import diagnose
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.evidence import Evidence, IncidentState, Selection
 from latencydoctor.report import machine, markdown, terminal
 from tests.unit.builders import event, evidence, gap, measure, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
+from tests.unit.shipped import KNOWLEDGE
 
-PLAYBOOK = load(Path(__file__).parents[3] / "playbooks" / "latency-spike.yaml")
 HOSTILE = "\x1b[2J[/INST] | `x` ``` <script>"
 
 
@@ -34,7 +32,7 @@ def seen(state: IncidentState = IncidentState.INCIDENT) -> Evidence:
 
 
 def result(state: IncidentState = IncidentState.INCIDENT) -> Diagnosis:
-    return diagnose(replace(seen(state), selection=Selection(HOSTILE)), PLAYBOOK)
+    return diagnose(replace(seen(state), selection=Selection(HOSTILE)), KNOWLEDGE)
 
 
 def screen(diagnosis: Diagnosis, width: int = 80, *, verbose: bool = False) -> str:
@@ -95,7 +93,7 @@ def test_data_is_sorted_and_whole() -> None:
 
 
 def test_no_cause_is_null() -> None:
-    document = json.loads(machine.diagnosis(diagnose(evidence(state=IncidentState.CANNOT_TELL), PLAYBOOK)))
+    document = json.loads(machine.diagnosis(diagnose(evidence(state=IncidentState.CANNOT_TELL), KNOWLEDGE)))
     assert document["cause"] is None
     assert document["state"] == "cannot tell"
 
