@@ -166,7 +166,8 @@ def _row(case: Case, found: Diagnosis) -> str:
     expected = case.cause or CANNOT_TELL
     others = sorted(one for one in case.right - {case.cause} if one)
     may = f" (or {', '.join(others)})" if others else ""
-    cells = (case.source, case.server, says, confidence, judged, expected + may, asks, case.deciding, case.why)
+    file = f"[{case.source}]({case.id}.yaml)"
+    cells = (file, case.server, says, confidence, judged, expected + may, asks, case.deciding, case.why)
     return f"| {' | '.join(cells)} |".replace("  ", " ")
 
 
@@ -178,18 +179,20 @@ def table() -> str:
     rows = [(case.source, case.id, _row(case, found)) for case, found in answers]
     rows += [(source, "", f"| {source} | | | | | | | | {why} |") for source, why in _without_figures().items()]
     counts = ", ".join(f"{outcomes.count(name)} {name}" for name in ("right", "abstains", "wrong"))
+    named = sum(found.cause is not None and outcome(case, found) == "right" for case, found in answers)
     records = len({case.source for case in CASES})
     return "\n".join(
         (
             "# What the tool answers on public records",
             "",
             "Written by `python -m tests.golden.test_cases` from the files beside it; do not edit. Each file has the",
-            "shape and the ratios of one record of a real operator's report in other numbers, and no more than was seen.",
+            "shape and the ratios of one record of a real operator in other numbers, and no more than was seen there.",
             "*abstains*: the tool cannot tell, though the record settles it. *out of reach*: no metric could tell, so",
-            '"cannot tell" is right. *asks for* is the missing signal that the tool says would decide most, *would decide*',
-            "the one that would by the record.",
+            '"cannot tell" is right. *asks for* is the missing signal that the tool says would decide most,',
+            "*would decide* the one that would by the record.",
             "",
-            f"{len(CASES)} incidents from {records} records: {counts}. Out of reach are {reach} of them.",
+            f"{len(CASES)} incidents from {records} records: {counts}. Of the right ones {named} name a cause",
+            f"and the others rightly say that it cannot be told; {reach} incidents are out of reach.",
             f"{len(_without_figures())} records have no figures.",
             "",
             "| record | server | the tool says | confidence | judged | right is | asks for | would decide | why |",
