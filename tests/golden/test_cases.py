@@ -98,9 +98,16 @@ def seen(case: Case) -> Evidence:
     return held if has_history else replace(held, baseline_window=None)
 
 
-def answer(case: Case) -> Diagnosis:
+@cache
+def answers() -> dict[str, Diagnosis]:
+    """Every case's diagnosis by the shipped rules and playbook."""
     (playbook,) = content().playbooks
-    return diagnose(seen(case), Knowledge(playbook, content().causes))
+    knowledge = Knowledge(playbook, content().causes)
+    return {case.id: diagnose(seen(case), knowledge) for case in CASES}
+
+
+def answer(case: Case) -> Diagnosis:
+    return answers()[case.id]
 
 
 def outcome(case: Case, found: Diagnosis) -> str:
@@ -173,13 +180,13 @@ def _row(case: Case, found: Diagnosis) -> str:
 
 def table() -> str:
     """The page: the counts, then one line a record."""
-    answers = [(case, answer(case)) for case in CASES]
-    outcomes = [outcome(case, found) for case, found in answers]
+    answered = [(case, answer(case)) for case in CASES]
+    outcomes = [outcome(case, found) for case, found in answered]
     reach = sum(bool(case.out_of_reach) for case in CASES)
-    rows = [(case.source, case.id, _row(case, found)) for case, found in answers]
+    rows = [(case.source, case.id, _row(case, found)) for case, found in answered]
     rows += [(source, "", f"| {source} | | | | | | | | {why} |") for source, why in _without_figures().items()]
     counts = ", ".join(f"{outcomes.count(name)} {name}" for name in ("right", "abstains", "wrong"))
-    named = sum(found.cause is not None and outcome(case, found) == "right" for case, found in answers)
+    named = sum(found.cause is not None and outcome(case, found) == "right" for case, found in answered)
     records = len({case.source for case in CASES})
     return "\n".join(
         (
