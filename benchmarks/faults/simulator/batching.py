@@ -92,9 +92,7 @@ class BatchServer:
 
     def _drop_expired(self, time_s: float) -> None:
         limit_s = self.knobs.queue_timeout_ms / 1000
-        while self._queue and (
-            self._queue[0].dead or (limit_s and time_s - self._queue[0].core_s > limit_s)
-        ):
+        while self._queue and (self._queue[0].dead or (limit_s and time_s - self._queue[0].core_s > limit_s)):
             request = self._queue.popleft()
             self._fail(time_s, request, CANCELED if request.dead else REJECTED, 503)
 
@@ -175,7 +173,7 @@ class BatchServer:
     # ---- out ---------------------------------------------------------------------------------------------------
     def _leave(self, time_s: float, request: Request, queue_ms: float, times: tuple[float, float, float]) -> None:
         knobs, replica = self.knobs, self._replica
-        own_ms = (knobs.server_overhead_ms + knobs.server_stall_ms * self._plant.random.uniform(0.5, 1.5))
+        own_ms = knobs.server_overhead_ms + knobs.server_stall_ms * self._plant.random.uniform(0.5, 1.5)
         own_ms *= replica.host.slowness
         end_s = time_s + own_ms / 1000
         if request.cached == MISS:
@@ -202,7 +200,7 @@ class BatchServer:
     def tick(self, time_s: float) -> None:
         """Nothing comes due by the second here."""
 
-    def lose_everything(self, time_s: float) -> list[Request]:
+    def lose_everything(self, _time_s: float) -> list[Request]:
         """The process has ended: what it held, in order of arrival."""
         lost = sorted(self._inside, key=lambda request: request.core_s)
         self._inside.clear()

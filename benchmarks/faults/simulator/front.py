@@ -82,6 +82,10 @@ class Front:
         request.done = True
         self.upstream_open -= 1
         plant.log.proxy.add((time_s, TRY_TIMED_OUT))
+        if plant.engine == "vllm":
+            # Its API server notices that nobody listens any more; the others work on.
+            request.dead = True
+            plant.replicas[request.replica].server.cancel(time_s, request)
         plant.log.tries.add((time_s, request.replica, 504, 1000 * (time_s - request.sent_s), request.connect_ms))
         if request.tries < plant.knobs.front_retries:
             plant.log.proxy.add((time_s, RETRY))
@@ -96,9 +100,7 @@ class Front:
         request.done = request.dead = True
         self.upstream_open -= 1
         self._plant.replicas[request.replica].server.cancel(time_s, request)
-        self._plant.log.tries.add(
-            (time_s, request.replica, 499, 1000 * (time_s - request.sent_s), request.connect_ms)
-        )
+        self._plant.log.tries.add((time_s, request.replica, 499, 1000 * (time_s - request.sent_s), request.connect_ms))
         self._over(time_s, request, 499, 0.0)
 
     def answered(self, time_s: float, request: Request, status: int) -> None:
@@ -112,9 +114,7 @@ class Front:
         limit_s = self._plant.knobs.front_timeout_s
         if end_s - request.sent_s > limit_s:
             end_s, status = request.sent_s + limit_s, 504
-        self._plant.log.tries.add(
-            (end_s, request.replica, status, 1000 * (end_s - request.sent_s), request.connect_ms)
-        )
+        self._plant.log.tries.add((end_s, request.replica, status, 1000 * (end_s - request.sent_s), request.connect_ms))
         self._over(end_s, request, status, self._plant.knobs.front_cpu_ms / 2)
 
     def _over(self, time_s: float, request: Request, status: int, own_ms: float) -> None:

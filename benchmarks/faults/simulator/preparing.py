@@ -36,9 +36,7 @@ class Preparing:
             end_s = time_s + took_ms / 1000
             self._plant.at(end_s, self._prepared, request, waited_ms, took_ms, self._replica.generation)
 
-    def _prepared(
-        self, time_s: float, request: Request, waited_ms: float, took_ms: float, generation: int
-    ) -> None:
+    def _prepared(self, time_s: float, request: Request, waited_ms: float, took_ms: float, generation: int) -> None:
         if generation != self._replica.generation:
             return
         self._busy -= 1
