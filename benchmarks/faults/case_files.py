@@ -15,11 +15,8 @@ from benchmarks.faults.simulator.timeline import ONSET_S, RANGE_S, Change
 FOLDER = Path(__file__).parent / "cases"
 EXPORTERS = frozenset({"nginx", "envoy", "dcgm", "dcgm-basic", "kubernetes", "coredns", "redis"})
 USUAL_EXPORTERS = frozenset({"nginx", "dcgm", "kubernetes", "coredns", "redis"})
-KEYS = frozenset(
-    "id title author healthy cause also_right symptoms do_not_scale engines replicas exporters setup changes confounder"
-    " past per_engine".split()
-)
-REQUIRED = frozenset("id title author healthy cause symptoms do_not_scale engines confounder".split())
+REQUIRED = frozenset({"id", "title", "author", "healthy", "cause", "symptoms", "do_not_scale", "engines", "confounder"})
+KEYS = REQUIRED | {"also_right", "replicas", "exporters", "setup", "changes", "past", "per_engine"}
 PER_ENGINE = frozenset({"setup", "changes", "confounder", "past"})
 CHANGE_KEYS = frozenset({"to", "at_s", "over_s", "until_s", "replica"})
 

@@ -18,7 +18,12 @@ COLLECTED_EVERY_S = 30.0
 
 DNS_BOUNDS_S = tuple(0.00025 * 2**power for power in range(16))
 XID_TEXTS = {0: "No Error", 13: "Graphics Engine Exception", 31: "GPU memory page fault", 43: "GPU stopped processing"}
-XID_TEXTS |= {48: "Double Bit ECC Error", 63: "Row remapping event", 74: "NVLink Error", 79: "GPU has fallen off the bus"}
+XID_TEXTS |= {
+    48: "Double Bit ECC Error",
+    63: "Row remapping event",
+    74: "NVLink Error",
+    79: "GPU has fallen off the bus",
+}
 XID_TEXTS |= {94: "Contained ECC error", 95: "Uncontained ECC error", 119: "GSP RPC Timeout"}
 MIB = 1024.0**2
 
@@ -52,7 +57,8 @@ def _mean(scene: Scene, name: str, moments: Floats) -> Floats:
     """The mean over the collection interval before each moment."""
     samples = scene.samples(name)
     shifts = np.arange(0, COLLECTED_EVERY_S, SAMPLED_EVERY_S)
-    return np.mean([samples.at(moments - shift) for shift in shifts], axis=0)
+    mean: Floats = np.mean([samples.at(moments - shift) for shift in shifts], axis=0)
+    return mean
 
 
 def _gpu(scene: Scene, target: Target, replica: int, full: bool) -> None:
@@ -103,7 +109,7 @@ def _gpu_counters(scene: Scene, target: Target, replica: int, full: bool, labels
             "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": "memory_errors",
         }
     for name, sampled in counters.items():
-        target.counter(name, scene.samples(f"{replica}.{sampled}"), whole=True, **labels)
+        target.count(name, scene.samples(f"{replica}.{sampled}"), **labels)
 
 
 def _xid(target: Target, codes: Floats, labels: dict[str, str]) -> None:
@@ -171,10 +177,10 @@ def _cadvisor(scene: Scene) -> None:
             return scene.samples(f"{replica}.{name}")
 
         target.counter("container_cpu_usage_seconds_total", total("cpu_s"), **labels)
-        target.counter("container_cpu_cfs_periods_total", total("periods"), whole=True, **labels)
-        target.counter("container_cpu_cfs_throttled_periods_total", total("throttled"), whole=True, **labels)
-        target.counter("container_oom_events_total", total("kills"), whole=True, **labels)
-        used = total("memory_mb").at(target.times) * MIB * scene.random.normal(1, 0.004, len(target.times))
+        target.count("container_cpu_cfs_periods_total", total("periods"), **labels)
+        target.count("container_cpu_cfs_throttled_periods_total", total("throttled"), **labels)
+        target.count("container_oom_events_total", total("kills"), **labels)
+        used: Floats = total("memory_mb").at(target.times) * MIB * scene.random.normal(1, 0.004, len(target.times))
         target.gauge("container_memory_working_set_bytes", np.round(used), **labels)
 
 
@@ -187,7 +193,7 @@ def _coredns(scene: Scene) -> None:
     target.histogram("coredns_dns_request_duration_seconds", spread, **labels, type="A")
     for rcode, failed in (("NOERROR", 0), ("SERVFAIL", 1)):
         times = lookups["time"][lookups["failed"] == failed]
-        target.counter("coredns_dns_responses_total", Tally(times), whole=True, **labels, rcode=rcode)
+        target.count("coredns_dns_responses_total", Tally(times), **labels, rcode=rcode)
 
 
 def _redis(scene: Scene) -> None:
@@ -199,15 +205,20 @@ def _redis(scene: Scene) -> None:
     kinds, times = commands["kind"], commands["time"]
 
     def count(name: str, mine: Floats, **labels: str) -> None:
-        target.counter(name, Tally(times[mine > 0]), whole=True, **labels)
+        target.count(name, Tally(times[mine > 0]), **labels)
 
     count("redis_keyspace_hits_total", kinds == HIT)
     count("redis_keyspace_misses_total", kinds == MISS)
     count("redis_evicted_keys_total", kinds == EVICTED)
-    groups = {"hgetall": (kinds == HIT) | (kinds == MISS), "hmset": (kinds == NEW) | (kinds == AGAIN) | (kinds == REFUSED)}
+    groups = {
+        "hgetall": (kinds == HIT) | (kinds == MISS),
+        "hmset": (kinds == NEW) | (kinds == AGAIN) | (kinds == REFUSED),
+    }
     for name, mine in groups.items():
         count("redis_commands_total", mine, cmd=name)
-        target.counter("redis_commands_duration_seconds_total", Tally(times[mine], commands["ms"][mine] / 1000), cmd=name)
+        target.counter(
+            "redis_commands_duration_seconds_total", Tally(times[mine], commands["ms"][mine] / 1000), cmd=name
+        )
         count("redis_commands_failed_calls_total", mine & (kinds == 99), cmd=name)
         # A full server refuses a write before it runs it.
         count("redis_commands_rejected_calls_total", mine & (kinds == REFUSED), cmd=name)

@@ -40,8 +40,11 @@ class Steps:
 class Spread:
     """Events sorted into a histogram's buckets, cumulative over time and bounds as Prometheus has them."""
 
-    def __init__(self, times: Floats, values: Floats, bounds: Sequence[float], weights: Floats | None = None) -> None:
-        self.bounds = tuple(bounds)
+    def __init__(
+        self, times: Floats, values: Floats, bounds: Sequence[float | int], weights: Floats | None = None
+    ) -> None:
+        # Python's client writes a bound as 1.0, Go's as 1: it is given as a float or as an int.
+        self.shown = tuple(str(bound) for bound in bounds)
         self._times, self._weights = times, weights
         self._bucket = np.searchsorted(np.asarray(bounds), values, side="left")
         self.sum = Tally(times, values if weights is None else values * weights)
@@ -49,7 +52,7 @@ class Spread:
 
     def at(self, moments: Floats) -> Floats:
         """Rows: moments; columns: bounds and +Inf."""
-        width = len(self.bounds) + 1
+        width = len(self.shown) + 1
         when = np.searchsorted(moments, self._times, side="left")
         flat = np.bincount(when * width + self._bucket, weights=self._weights, minlength=(len(moments) + 1) * width)
         cells = flat.reshape(-1, width)[: len(moments)].cumsum(axis=0).cumsum(axis=1)

@@ -59,30 +59,33 @@ class Target:
         elif shown.any():
             self.series.append(Series(name, text, self.times[shown], held[shown]))
 
-    def counter(self, name: str, total: Total, scale: float = 1.0, whole: bool = False, **labels: str) -> None:
-        """Add a series that counts since the process started."""
-        self.gauge(name, self._counted(name, total, scale, whole), **labels)
+    def counter(self, name: str, total: Total, **labels: str) -> None:
+        """Add a series that adds up an amount since the process started."""
+        self.gauge(name, self._counted(name, total, False), **labels)
 
-    def _counted(self, name: str, total: Total, scale: float, whole: bool) -> Floats:
+    def count(self, name: str, total: Total, **labels: str) -> None:
+        """Add a series that counts in whole numbers since the process started."""
+        self.gauge(name, self._counted(name, total, True), **labels)
+
+    def _counted(self, name: str, total: Total, whole: bool) -> Floats:
         first, healthy = total.at(np.asarray([0.0, MEAN_OF_THE_PAST_S]))
-        before = (healthy - first) / MEAN_OF_THE_PAST_S * self.past_s + self.past.get(name, 0.0) / scale
-        values = total.at(self.times) - first + (np.floor(before) if whole else before)
+        before = (healthy - first) / MEAN_OF_THE_PAST_S * self.past_s + self.past.get(name, 0.0)
+        values: Floats = total.at(self.times) - first + (np.floor(before) if whole else before)
         for reset in self.resets:
             later = self.times >= reset
             values[later] = total.at(self.times[later]) - total.at(np.asarray([reset]))[0]
-        counted: Floats = values * scale
-        return counted
+        return values
 
-    def histogram(self, name: str, spread: Spread, digits: str = "g", **labels: str) -> None:
-        """Add a histogram's buckets, sum and count. `digits` is how bounds are written."""
+    def histogram(self, name: str, spread: Spread, **labels: str) -> None:
+        """Add a histogram's buckets, sum and count."""
         moments = np.unique(np.concatenate(([0.0, MEAN_OF_THE_PAST_S, *self.resets], self.times)))
         cells = spread.at(moments)
-        bounds = [*(_bound(bound, digits) for bound in spread.bounds), "+Inf"]
+        bounds = [*spread.shown, "+Inf"]
         for column, bound in enumerate(bounds):
-            values = self._counted(f"{name}_bucket", _Column(moments, cells[:, column]), 1.0, True)
+            values = self._counted(f"{name}_bucket", _Column(moments, cells[:, column]), True)
             self.gauge(f"{name}_bucket", values, **labels, le=bound)
         self.counter(f"{name}_sum", spread.sum, **labels)
-        self.counter(f"{name}_count", spread.count, whole=True, **labels)
+        self.count(f"{name}_count", spread.count, **labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +98,6 @@ class _Column:
     def at(self, moments: Floats) -> Floats:
         totals: Floats = self.totals[np.searchsorted(self.moments, moments)]
         return totals
-
-
-def _bound(bound: float, digits: str) -> str:
-    # Python's client writes 1.0, Go's and C++'s write 1.
-    return repr(float(bound)) if digits == "python" else f"{bound:g}"
 
 
 def _text(labels: Mapping[str, str]) -> str:

@@ -30,7 +30,7 @@ def _requests(scene: Scene, target: Target, replica: int, host: str) -> None:
     received = scene.rows(scene.plant.log.received, replica)["time"]
     served = scene.rows(scene.plant.log.served, replica)
     failed = scene.rows(scene.plant.log.failed, replica)
-    target.counter("ts_inference_requests_total", Tally(received), whole=True, **labels)
+    target.count("ts_inference_requests_total", Tally(received), **labels)
     for name, column in (("inference", "total_ms"), ("queue", "queue_ms")):
         total = Tally(served["time"], 1000 * served[column])
         target.counter(f"ts_{name}_latency_microseconds", total, **labels)
@@ -41,7 +41,7 @@ def _requests(scene: Scene, target: Target, replica: int, host: str) -> None:
         "5XX": failed["time"][failed["reason"] != 5],
     }
     for status, times in groups.items():
-        target.counter(f"Requests{status}", Tally(times), whole=True, Level="Host", Hostname=host)
+        target.count(f"Requests{status}", Tally(times), Level="Host", Hostname=host)
 
 
 def _last_job(scene: Scene, target: Target, replica: int, host: str) -> None:

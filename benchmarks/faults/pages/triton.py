@@ -32,11 +32,11 @@ def write(scene: Scene) -> None:
 
 
 def _count(target: Target, name: str, times: Floats, **labels: str) -> None:
-    target.counter(name, Tally(times), whole=True, **labels)
+    target.count(name, Tally(times), **labels)
 
 
 def _micros(target: Target, name: str, times: Floats, each_ms: Floats, **labels: str) -> None:
-    target.counter(name, Tally(times, np.floor(1000 * each_ms)), whole=True, **labels)
+    target.count(name, Tally(times, np.floor(1000 * each_ms)), **labels)
 
 
 def _model(scene: Scene, target: Target, replica: int) -> None:
@@ -54,7 +54,7 @@ def _model(scene: Scene, target: Target, replica: int) -> None:
         ours = executed["time"] if "gpu_uuid" in labels else executed["time"][:0]
         _count(target, "nv_inference_exec_count", ours, **labels)
         items = Tally(ours, executed["items"][: len(ours)])
-        target.counter("nv_inference_count", items, whole=True, **labels)
+        target.count("nv_inference_count", items, **labels)
     failed = scene.rows(scene.plant.log.failed, replica)
     for code, reason in enumerate(REASONS):
         times = failed["time"][failed["reason"] == code]
@@ -97,9 +97,7 @@ def _pipeline(scene: Scene, target: Target, replica: int) -> None:
     took_ms |= {"compute_input": zeros + 0.05, "compute_infer": prepared["infer_ms"], "compute_output": zeros + 0.05}
     for part, each_ms in took_ms.items():
         _micros(target, f"nv_inference_{part}_duration_us", prepared["time"], each_ms, **step)
-    target.gauge(
-        "nv_inference_pending_request_count", scene.samples(f"{replica}.preparing").at(target.times), **step
-    )
+    target.gauge("nv_inference_pending_request_count", scene.samples(f"{replica}.preparing").at(target.times), **step)
     idle = np.zeros(len(served["time"]))
     sums = {"request": served["total_ms"], "queue": idle + 0.002}
     sums |= {part: idle + (served[column] if column != "queue_ms" else 0) for part, column in PARTS.items()}
@@ -124,5 +122,3 @@ def _server(scene: Scene, target: Target, replica: int) -> None:
     pool = scene.plant.knobs.pinned_pool_mb * MIB
     target.gauge("nv_pinned_memory_pool_total_bytes", pool)
     target.gauge("nv_pinned_memory_pool_used_bytes", np.round(now("pinned") * pool))
-
-

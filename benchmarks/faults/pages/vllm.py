@@ -10,12 +10,18 @@ from benchmarks.faults.pages.target import Target
 from benchmarks.faults.simulator.log import Floats
 
 MODEL = "chat-8b"
-TTFT_S = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
-ITL_S = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
-REQUEST_S = (0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
-STEP_TOKENS = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+
+
+def _bounds(text: str) -> tuple[float, ...]:
+    return tuple(float(bound) for bound in text.split())
+
+
+TTFT_S = _bounds("0.001 0.005 0.01 0.02 0.04 0.06 0.08 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 20 40 80 160 640 2560")
+ITL_S = _bounds("0.01 0.025 0.05 0.075 0.1 0.15 0.2 0.3 0.4 0.5 0.75 1 2.5 5 7.5 10 20 40 80")
+REQUEST_S = _bounds("0.3 0.5 0.8 1 1.5 2 2.5 5 10 15 20 30 40 50 60 120 240 480 960 1920 7680")
+STEP_TOKENS = _bounds("1 8 16 32 64 128 256 512 1024 2048 4096 8192 16384")
 # Bounds follow the longest context: 1, 2, 5, 10 ... up to 16384.
-LENGTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+LENGTHS = _bounds("1 2 5 10 20 50 100 200 500 1000 2000 5000 10000")
 REASONS = ("stop", "length", "abort", "error")
 ABORT, ERROR = 2, 3
 
@@ -63,16 +69,16 @@ def _requests(scene: Scene, target: Target, replica: int, labels: dict[str, str]
         "request_generation_tokens": Spread(times, done["output"], LENGTHS),
     }
     for name, spread in histograms.items():
-        target.histogram(f"vllm:{name}", spread, "python", **labels)
+        target.histogram(f"vllm:{name}", spread, **labels)
     totals = {"prompt_tokens": done["prompt"], "prefix_cache_queries": done["prompt"]}
     totals["prefix_cache_hits"] = done["hit_tokens"]
     for name, weights in totals.items():
-        target.counter(f"vllm:{name}_total", Tally(times, weights), whole=True, **labels)
+        target.count(f"vllm:{name}_total", Tally(times, weights), **labels)
     for code, reason in enumerate(REASONS):
         mine = Tally(times[done["reason"] == code])
-        target.counter("vllm:request_success_total", mine, whole=True, **labels, finished_reason=reason)
+        target.count("vllm:request_success_total", mine, **labels, finished_reason=reason)
     preempted = scene.rows(scene.plant.log.preemptions, replica)["time"]
-    target.counter("vllm:num_preemptions_total", Tally(preempted), whole=True, **labels)
+    target.count("vllm:num_preemptions_total", Tally(preempted), **labels)
 
 
 def _steps(scene: Scene, target: Target, replica: int, labels: dict[str, str]) -> None:
@@ -80,12 +86,12 @@ def _steps(scene: Scene, target: Target, replica: int, labels: dict[str, str]) -
     decoding = steps["sequences"] > 0
     made = steps["sequences"] * steps["count"]
     gaps = Spread(steps["time"][decoding], steps["step_s"][decoding], ITL_S, made[decoding])
-    target.histogram("vllm:inter_token_latency_seconds", gaps, "python", **labels)
+    target.histogram("vllm:inter_token_latency_seconds", gaps, **labels)
     sizes = Spread(steps["time"], steps["tokens"], STEP_TOKENS, steps["count"])
-    target.histogram("vllm:iteration_tokens_total", sizes, "python", **labels)
+    target.histogram("vllm:iteration_tokens_total", sizes, **labels)
     first = scene.rows(scene.plant.log.first_tokens, replica)["time"]
     tokens = Tally(np.concatenate((steps["time"], first)), np.concatenate((made, np.ones(len(first)))))
-    target.counter("vllm:generation_tokens_total", tokens, whole=True, **labels)
+    target.count("vllm:generation_tokens_total", tokens, **labels)
 
 
 def _http(scene: Scene, target: Target, replica: int) -> None:
@@ -95,4 +101,4 @@ def _http(scene: Scene, target: Target, replica: int) -> None:
     groups = {"2xx": fine, "4xx": failed["time"][failed["reason"] == 5], "5xx": failed["time"][failed["reason"] == 2]}
     for status, times in groups.items():
         labels = {"handler": "/v1/completions", "method": "POST", "status": status}
-        target.counter("http_requests_total", Tally(times), whole=True, **labels)
+        target.count("http_requests_total", Tally(times), **labels)

@@ -200,7 +200,7 @@ class BatchServer:
     def tick(self, time_s: float) -> None:
         """Nothing comes due by the second here."""
 
-    def lose_everything(self, time_s: float) -> list[Request]:
+    def lose_everything(self, _time_s: float) -> list[Request]:
         """The process has ended: what it held, in order of arrival."""
         lost = sorted(self._inside, key=lambda request: request.core_s)
         self._inside.clear()

@@ -1,7 +1,7 @@
 """A language model's server: an API process of one thread, and an engine that batches anew at every step.
 
-Steps between two events (a request comes, ends, or memory runs out) are alike, so they are taken as one stretch, which a
-coming request cuts short at the end of the step that runs.
+Steps between two events (a request comes, ends, or memory runs out) are alike, so they are taken as one stretch, which
+a coming request cuts short at the end of the step that runs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FULL_SEQUENCES = 30.0
 """Running requests that fill the GPU's SMs while decoding."""
 
 
-LONGEST_STRETCH = 25
+LONGEST_STRETCH = 40
 
 
 class Sequence:
-    """A request in the engine. `made` counts its tokens so far; `ends_at` is the decode count at which it is finished."""
+    """A request in the engine. `made` counts its tokens so far; it is finished when the decode count is `ends_at`."""
 
     __slots__ = (
         "booked", "ends_at", "first_s", "made", "prefill_from_s", "queued_s", "request", "running", "scheduled_s",
@@ -115,6 +115,8 @@ class LlmServer:
         self._plant.at(time_s + steps * step_s, self._stepped, self._version)
 
     def _admit(self, time_s: float) -> None:
+        if not self._waiting:
+            return
         active = {held.request.adapter for held in (*self._running, *self._prefilling)}
         passed: list[Sequence] = []
         while self._waiting and self._could_admit(self._waiting[0]):

@@ -34,10 +34,12 @@ class Device:
         self.engine_ratio = self.cores_ratio = 0.0
         self.thermal_ns = self.power_ns = self.replays = self.memory_errors = self.energy_j = 0.0
         self.leaked_mb = 0.0
+        # So little memory is left that the framework frees and tries again on every execution.
+        self.starved = False
         self.reasons = 0
         self._engine_s = self._cores_s = 0.0
         self._last = (0.0, 0.0)
-        self._sums = [0.0, 0.0, 0.0]
+        self._engine_sum = self._cores_sum = self._seconds = 0.0
         self._running: list[tuple[float, float]] = []
         self._idle_since_s = -1000.0
         self.stalled_until_s = -math.inf
@@ -76,20 +78,24 @@ class Device:
     def tick(self, time_s: float) -> None:
         """Take in the second that ended at `time_s` and set the clock for the next."""
         knobs = self.knobs
-        self.engine_ratio, self.cores_ratio = (max(0.0, min(1.0, held)) for held in (self._engine_s, self._cores_s))
+        self.engine_ratio = max(0.0, min(1.0, self._engine_s))
+        self.cores_ratio = max(0.0, min(1.0, self._cores_s))
         # An execution may reach into the next second.
         self._engine_s = min(1.0, max(0.0, self._engine_s - 1))
         self._cores_s = min(1.0, max(0.0, self._cores_s - 1))
         self.engine_ratio = min(1.0, self.engine_ratio + knobs.gpu_neighbour * (1 - 0.5 * self.engine_ratio))
         self.cores_ratio = min(0.99, self.cores_ratio * (1 - knobs.gpu_neighbour) + 0.92 * knobs.gpu_neighbour)
         load_w = ENGINE_W * self.engine_ratio + CORES_W * self.cores_ratio
-        self._sums = [held + new for held, new in zip(self._sums, (self.engine_ratio, self.cores_ratio, 1), strict=True)]
+        self._engine_sum += self.engine_ratio
+        self._cores_sum += self.cores_ratio
+        self._seconds += 1
         self._set_clock(load_w)
         self.power_w = IDLE_W + load_w * self.clock**2
         self.energy_j += self.power_w
         target_c = AMBIENT_C + C_PER_W / max(knobs.gpu_cooling, 0.05) * self.power_w
         self.temperature_c += (target_c - self.temperature_c) / HEAT_TIME_S
         self.leaked_mb += knobs.gpu_leak_mb_s
+        self.starved = self.used_mb() > TOTAL_MB - 900
         self._link_and_memory(time_s)
 
     def _set_clock(self, load_w: float) -> None:
@@ -132,18 +138,14 @@ class Device:
 
     def engine_mean(self) -> float:
         """Share of time with a kernel resident, since `cores_mean` was last asked for."""
-        return self._sums[0] / max(1.0, self._sums[2])
+        return self._engine_sum / max(1.0, self._seconds)
 
     def cores_mean(self) -> float:
         """Share of the SMs at work over the same time; both start anew."""
-        mean = self._sums[1] / max(1.0, self._sums[2])
-        self._sums = [0.0, 0.0, 0.0]
+        mean = self._cores_sum / max(1.0, self._seconds)
+        self._engine_sum = self._cores_sum = self._seconds = 0.0
         return mean
 
     def used_mb(self) -> float:
         """Device memory in use, all processes together."""
         return min(TOTAL_MB - 600.0, self.knobs.gpu_memory_mb + self.leaked_mb + self.knobs.gpu_neighbour_mb)
-
-    def allocations_fail(self) -> bool:
-        """Whether so little memory is left that the framework frees and tries again on every execution."""
-        return self.used_mb() > TOTAL_MB - 900

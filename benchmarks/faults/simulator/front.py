@@ -82,6 +82,10 @@ class Front:
         request.done = True
         self.upstream_open -= 1
         plant.log.proxy.add((time_s, TRY_TIMED_OUT))
+        if plant.engine == "vllm":
+            # Its API server notices that nobody listens any more; the others work on.
+            request.dead = True
+            plant.replicas[request.replica].server.cancel(time_s, request)
         plant.log.tries.add((time_s, request.replica, 504, 1000 * (time_s - request.sent_s), request.connect_ms))
         if request.tries < plant.knobs.front_retries:
             plant.log.proxy.add((time_s, RETRY))

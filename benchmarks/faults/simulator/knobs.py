@@ -24,7 +24,7 @@ class Knobs:
     """The values in force at one moment for one replica."""
 
     # ---- traffic -----------------------------------------------------------------------------------------------
-    load_rps: float = _knob(12, "requests/s", "requests that clients send, all replicas together (Poisson)")
+    load_rps: float = _knob(9, "requests/s", "requests that clients send, all replicas together (Poisson)")
     load_diurnal_ratio: float = _knob(0.1, "ratio", "slow swing of the rate around its mean")
     load_burst_size: float = _knob(1, "requests", "mean requests that arrive together; 1 is Poisson")
     load_max_open: float = _knob(160, "requests", "requests the clients hold open at most; more are not sent")
@@ -77,9 +77,9 @@ class Knobs:
     pre_ms: float = _knob(20, "ms", "its time for a request")
     pre_instances: float = _knob(2, "instances", "its instances")
     # ---- one execution -----------------------------------------------------------------------------------------
-    exec_host_ms: float = _knob(5, "ms", "launching on the host; the GPU idles then")
-    exec_fixed_ms: float = _knob(100, "ms", "GPU time of an execution whatever the batch, at full clock")
-    exec_item_ms: float = _knob(25, "ms", "GPU time for each item, at full clock")
+    exec_host_ms: float = _knob(6, "ms", "launching on the host; the GPU idles then")
+    exec_fixed_ms: float = _knob(130, "ms", "GPU time of an execution whatever the batch, at full clock")
+    exec_item_ms: float = _knob(33, "ms", "GPU time for each item, at full clock")
     exec_full_batch: float = _knob(8, "items", "batch that fills the GPU's SMs")
     exec_noise_ratio: float = _knob(0.04, "ratio", "random spread of an execution's time")
     copy_item_ms: float = _knob(0.4, "ms", "copying an item to the GPU, with pinned memory and a good link")
@@ -153,5 +153,5 @@ KNOBS = {knob.name: knob for knob in fields(Knobs)}
 DEFAULTS: dict[Engine, dict[str, float]] = {
     "triton": {},
     "torchserve": {"queue_delay_ms": 20, "queue_size": 100, "max_batch": 8},
-    "vllm": {"load_rps": 4.4, "cpu_request_ms": 40, "load_output_tokens": 20},
+    "vllm": {"load_rps": 4, "cpu_request_ms": 40, "load_output_tokens": 20},
 }

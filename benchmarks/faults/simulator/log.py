@@ -35,7 +35,8 @@ class Log:
         # The proxy's own events: kind 0 retry, 1 try timed out, 2 breaker open, 3 connection opened.
         self.proxy = Table("time", "kind")
         self.lookups = Table("time", "failed", "ms")
-        # A request as its server counts it; total_ms includes a pipeline's CPU step. cached: 0 no cache, 1 hit, 2 miss, 3 duplicate (local cache).
+        # A request as its server counts it; total_ms includes a pipeline's CPU step. cached: 0 no cache, 1 hit, 2 miss,
+        # 3 duplicate (local cache).
         self.served = Table(
             "time",
             "replica",

@@ -126,7 +126,7 @@ class Replica:
             factor *= 1 + (self.knobs.cold_slowdown - 1) * math.exp(-3 * done)
         if time_s < self._loading_until_s:
             factor *= self.knobs.load_model_slowdown
-        return factor * (1.9 if self.device.allocations_fail() else 1.0)
+        return factor * 1.9 if self.device.starved else factor
 
     def execution_fails(self) -> bool:
         """Whether the next execution ends in an error."""

@@ -50,13 +50,27 @@ class Timeline:
         self.shared = Knobs(**self._start)
         self.replicas = [Knobs(**self._start) for _ in range(replicas)]
         self._changed = {change.knob for change in self._changes}
+        self._steady_until_s = -math.inf
         self._usual = {knob: float(getattr(self.shared, knob)) for knob in self._changed}
 
     def move_to(self, time_s: float) -> None:
-        """Set every record to its values at `time_s`."""
+        """Set every record to its values at `time_s`; times must not go back."""
+        if time_s < self._steady_until_s:
+            return
+        self._steady_until_s = self._next_change(time_s)
         self._update(self.shared, time_s, None)
         for index, record in enumerate(self.replicas):
             self._update(record, time_s, index)
+
+    def _next_change(self, time_s: float) -> float:
+        """Until when the values at `time_s` hold; `time_s` itself while one of them is moving."""
+        edges: list[float] = []
+        for change in self._changes:
+            ramp_end_s = change.at_s + change.over_s
+            if change.over_s and change.at_s <= time_s <= ramp_end_s + 1:
+                return time_s
+            edges += [edge for edge in (change.at_s, change.until_s) if edge > time_s]
+        return min(edges, default=math.inf)
 
     def _update(self, record: Knobs, time_s: float, replica: int | None) -> None:
         values = dict(self._usual)

@@ -17,8 +17,8 @@ class Request:
     """One try at a server. `first_s` is when the client sent it, `sent_s` when the proxy sent this try."""
 
     __slots__ = (
-        "adapter", "cache_ms", "cached", "connect_ms", "core_s", "dead", "done", "entered_s", "first_s", "hit_tokens", "key",
-        "output", "prompt", "replica", "scale", "sent_s", "shape", "tries", "wrong",
+        "adapter", "cache_ms", "cached", "connect_ms", "core_s", "dead", "done", "entered_s", "first_s", "hit_tokens",
+        "key", "output", "prompt", "replica", "scale", "sent_s", "shape", "tries", "wrong",
     )  # fmt: skip
 
     def __init__(self, first_s: float, key: int) -> None:

@@ -68,7 +68,7 @@ def test_a_batch_of_one_is_no_batching_unless_it_is_continuous(changed: dict[str
     assert values(described(**changed))["config_dynamic_batching"] == batched
 
 
-@pytest.mark.parametrize("size", [0, None, "4", 2.0**60])
+@pytest.mark.parametrize("size", [0, None, "4", True, 2.0**60])
 def test_without_a_batch_size_nothing_is_said_of_batching(size: object) -> None:
     found = described(batchSize=size)
     reason = GapReason.NOT_SUPPORTED if size is None else GapReason.BAD_ANSWER
