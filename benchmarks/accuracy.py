@@ -20,7 +20,7 @@ from functools import cache
 from benchmarks.accuracy_baselines import largest_change, literal_tree
 from benchmarks.accuracy_score import Told, figures, share
 from benchmarks.accuracy_sources import FAMILIES, Pruned, Settings
-from benchmarks.faults import Case, Run, load_cases, serve, simulate
+from benchmarks.faults import Case, Run, load_cases, serve_jobs
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.cli.wiring import load_content
 from latencydoctor.content.everything import Content
@@ -60,7 +60,7 @@ def diagnosed(run: Run, url: str, removed: str) -> tuple[Evidence, Diagnosis]:
         () if removed == "configuration" else (Settings(run.facts, {name.id: name.unit for name in content.signals}),)
     )
     rules = Rules(content.dialects, content.signals, content.log_rules)
-    selection = Selection("", f'namespace="{run.namespace}"')
+    selection = Selection(run.model, f'namespace="{run.namespace}"')
     collected = collect(Sources(source, facts), rules, CollectRequest(selection, run.end_s, RANGE_S))
     evidence = assemble(collected, Slo(), content.signals)
     playbook = next(one for one in content.playbooks if one.id == PLAYBOOK)
@@ -96,24 +96,17 @@ def _told(task: tuple[Task, Run, str]) -> Told:
     return tell(case, engine, seed, removed, run, url)
 
 
-def _simulated(task: Task) -> Run:
-    case, engine, seed, _ = task
-    return simulate(case, engine, seed)
-
-
 def tell_all(seeds: int, partial: bool) -> list[Told]:
     """Every case on every engine, `seeds` times; `partial` also takes metric families away from the first seed."""
-    whole = [(case, engine, seed, "") for case in load_cases() for engine in case.engines for seed in range(seeds)]
-    with ProcessPoolExecutor(WORKERS) as pool:
-        begun = time.monotonic()
-        runs = list(pool.map(_simulated, whole, chunksize=4))
-        _say(f"simulated {len(runs)} runs in {time.monotonic() - begun:.0f} s")
-        with serve(runs) as url:
-            _say(f"loaded into Prometheus after {time.monotonic() - begun:.0f} s")
-            tasks = [(task, run, url) for task, run in zip(whole, runs, strict=True)]
-            if partial:
-                first = [(task, run) for task, run, _ in tasks if task[2] == 0 and not task[0].healthy]
-                tasks += [((*task[:3], family), run, url) for task, run in first for family in FAMILIES]
+    jobs = [(case, engine, seed) for case in load_cases() for engine in case.engines for seed in range(seeds)]
+    begun = time.monotonic()
+    with serve_jobs(jobs, WORKERS) as (url, runs):
+        _say(f"simulated and loaded {len(runs)} runs in {time.monotonic() - begun:.0f} s")
+        tasks = [((*job, ""), run, url) for job, run in zip(jobs, runs, strict=True)]
+        if partial:
+            first = [(job, run) for job, run in zip(jobs, runs, strict=True) if job[2] == 0 and not job[0].healthy]
+            tasks += [((*job, family), run, url) for job, run in first for family in FAMILIES]
+        with ProcessPoolExecutor(WORKERS) as pool:
             told: list[Told] = []
             for one in pool.map(_told, tasks, chunksize=8):
                 told.append(one)

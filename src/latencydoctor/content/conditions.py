@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from latencydoctor.content.reader import Mapping
-from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not
+from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not, Where
 
 _GROUPS: dict[str, type[All | AnyOf | FirstKnown]] = {"all": All, "any": AnyOf, "first": FirstKnown}
-_COMPARISONS = tuple(one.value for one in Comparison)
+_COMPARISONS = tuple(one.value for one in Comparison if one is not Comparison.MEASURED)
 
 NEVER = All(())
 """Stands for a condition that could not be read; a problem has been noted."""
 
 
 def read_condition(node: Mapping, thresholds: frozenset[str]) -> Condition:
-    """The condition a mapping holds; every number in it is a name out of `thresholds`."""
+    """The condition a mapping holds; every number in it is a name out of `thresholds`.
+
+    Beside any form may stand `where: <signal>`: then it only applies where that is measured, and is unknown elsewhere.
+    `never: true` beside it says that nothing of the kind can be there.
+    """
+    where = node.text("where", "")
+    result = _read(node, thresholds)
+    node.close()
+    return Where(where, result) if where else result
+
+
+def _read(node: Mapping, thresholds: frozenset[str]) -> Condition:
     kind = next((key for key in _GROUPS if key in node), None)
     if kind is not None:
         parts = tuple(read_condition(part, thresholds) for part in node.mappings(kind))
-        result: Condition = _GROUPS[kind](parts)
         if not parts:
             node.problem("an empty list of conditions answers nothing")
-    elif "not" in node:
+        return _GROUPS[kind](parts)
+    if "not" in node:
         inner = node.mapping("not")
-        result = Not(read_condition(inner, thresholds)) if inner else NEVER
-    elif "log" in node:
-        result = LogLeaf(node.text("log"), node.whole("at_least", 1))
-    else:
-        result = _leaf(node, thresholds)
-    node.close()
-    return result
+        return Not(read_condition(inner, thresholds)) if inner else NEVER
+    if "log" in node:
+        return LogLeaf(node.text("log"), node.whole("at_least", 1))
+    if "never" in node:
+        if not node.flag("never") or "where" not in node:
+            node.problem("never must be true and stand beside `where: <signal>`", "never")
+        return AnyOf(())
+    return _leaf(node, thresholds)
 
 
 def _leaf(node: Mapping, thresholds: frozenset[str]) -> Condition:

@@ -13,7 +13,7 @@ from latencydoctor.content.rules import load_log_rules
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import ContentError, ContentErrors, Location
 from latencydoctor.model.cause import CauseRule
-from latencydoctor.model.playbook import Condition, Leaf, LogLeaf, Not, Playbook
+from latencydoctor.model.playbook import Condition, Leaf, LogLeaf, Not, Playbook, Where
 from latencydoctor.model.rule import Dialect, LogRule, SignalName
 
 _Kind = TypeVar("_Kind")
@@ -95,6 +95,9 @@ def _named(condition: Condition) -> Iterator[tuple[str, str]]:
             yield "signal", condition.than_signal
     elif isinstance(condition, LogLeaf):
         yield "log rule", condition.rule
+    elif isinstance(condition, Where):
+        yield "signal", condition.signal
+        yield from _named(condition.part)
     elif isinstance(condition, Not):
         yield from _named(condition.part)
     else:

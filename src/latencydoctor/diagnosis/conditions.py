@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from latencydoctor.model.diagnosis import Answer, Finding
 from latencydoctor.model.evidence import Evidence, Gap, GapReason, Measure, Proof
-from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not
+from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not, Where
 
 _OPERATORS: dict[Comparison, Callable[[float, float], bool]] = {
     Comparison.ABOVE: lambda value, bound: value > bound,
@@ -20,6 +20,7 @@ _OPERATORS: dict[Comparison, Callable[[float, float], bool]] = {
     Comparison.AT_LEAST: lambda value, bound: value >= bound,
     Comparison.AT_MOST: lambda value, bound: value <= bound,
 }
+MEASURED = Comparison.MEASURED
 _OPPOSITE = {Answer.YES: Answer.NO, Answer.NO: Answer.YES, Answer.UNKNOWN: Answer.UNKNOWN}
 
 
@@ -40,6 +41,8 @@ def judge(condition: Condition, evidence: Evidence, thresholds: dict[str, float]
         case LogLeaf():
             finding = _count_log(condition, evidence)
             return Judged(finding.answer, (finding,))
+        case Where(signal=signal, part=part):
+            return _where(signal, part, evidence, thresholds)
         case Not(part=part):
             inner = judge(part, evidence, thresholds)
             return Judged(_OPPOSITE[inner.answer], inner.findings)
@@ -54,6 +57,30 @@ def judge(condition: Condition, evidence: Evidence, thresholds: dict[str, float]
             judged = tuple(judge(part, evidence, thresholds) for part in parts)
             opposite = _every(tuple(_OPPOSITE[one.answer] for one in judged))
             return Judged(_OPPOSITE[opposite], _merge(judged))
+
+
+def _where(signal: str, part: Condition, evidence: Evidence, thresholds: dict[str, float]) -> Judged:
+    seen = evidence.find(signal)
+    if isinstance(seen, Gap):
+        return Judged(Answer.UNKNOWN, (_unknown(Leaf(signal, MEASURED, Basis.VALUE, None, None), evidence, seen),))
+    inner = judge(part, evidence, thresholds)
+    if inner.findings:
+        return inner
+    # "Never, where this is measured": that it is measured is the whole reason.
+    found = Finding(
+        signal=signal,
+        answer=inner.answer,
+        comparison=MEASURED.value,
+        value=seen.value,
+        threshold=None,
+        baseline=seen.baseline,
+        unit=seen.unit,
+        window=seen.window,
+        proof=seen.proof,
+        simulated=seen.simulated,
+        family=seen.family,
+    )
+    return Judged(inner.answer, (found,))
 
 
 def _every(answers: tuple[Answer, ...]) -> Answer:

@@ -80,7 +80,8 @@ def _tree(walked: Walked, top: Examined | None, examined: Sequence[Examined]) ->
         return TreeAnswer(says, Answer.YES, "the tree names the same cause")
     if says in explained_by(top.rule.id, examined):
         return TreeAnswer(says, Answer.YES, f"the tree names {says}, which this cause explains")
-    if top.rule.id in explained_by(says, examined):
+    refuted = by_id(examined)[says].standing is Standing.RULED_OUT if says in by_id(examined) else False
+    if not refuted and top.rule.id in explained_by(says, examined):
         return TreeAnswer(says, Answer.YES, f"the tree names {says}, of which this is a special case or an effect")
     return TreeAnswer(says, Answer.NO, f"the tree names {says} instead")
 

@@ -51,8 +51,8 @@ def _folds(upstream: Examined, downstream: Examined, explained: Mapping[str, fro
     return upstream.standing is Standing.CONFIRMED or downstream.standing is Standing.POSSIBLE
 
 
-def explained_by(rule_id: str, examined: Sequence[Examined]) -> frozenset[str]:
-    """Everything downstream of a cause, directly or through others."""
+def explained_by(rule_id: str, examined: Sequence[Examined], *, through_all: bool = True) -> frozenset[str]:
+    """Everything downstream of a cause, directly or through others; else only through what may hold."""
     rules = by_id(examined)
     found: set[str] = set()
     ahead = [rule_id]
@@ -60,7 +60,8 @@ def explained_by(rule_id: str, examined: Sequence[Examined]) -> frozenset[str]:
         for name in rules[ahead.pop()].rule.explains if rules else ():
             if name not in found and name in rules:
                 found.add(name)
-                ahead.append(name)
+                if through_all or rules[name].standing is not Standing.RULED_OUT:
+                    ahead.append(name)
     return frozenset(found)
 
 
@@ -76,7 +77,7 @@ def upstream_unknown(one: Examined, examined: Sequence[Examined]) -> tuple[Exami
         for other in examined
         if other.standing is Standing.NOT_EVALUABLE
         and other.rule.kind is CauseKind.CAUSE
-        and one.rule.id in explained_by(other.rule.id, examined)
+        and one.rule.id in explained_by(other.rule.id, examined, through_all=False)
     )
 
 

@@ -31,6 +31,10 @@ def _ratio(values: Sequence[float]) -> float | None:
     return values[0] / values[1] if values[1] > 0 else None
 
 
+def _product(values: Sequence[float]) -> float | None:
+    return values[0] * values[1]
+
+
 def _same(values: Sequence[float]) -> float | None:
     return values[0]
 
@@ -39,6 +43,13 @@ _DERIVED = (
     # The time of one execution, whatever the server calls it: an engine's step, or a batch's.
     _Derived("execution_time_ms", "ms", "inter_token_latency_mean_ms", ("inter_token_latency_mean_ms",), _same),
     _Derived("execution_time_ms", "ms", "compute_time_ms", ("compute_time_ms",), _same),
+    _Derived(
+        "executed_item_rate_ips",
+        "items/s",
+        "execution_rate_eps x batch_size_mean",
+        ("execution_rate_eps", "batch_size_mean"),
+        _product,
+    ),
     _Derived(
         "copy_time_ms",
         "ms",

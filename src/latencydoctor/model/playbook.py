@@ -7,12 +7,13 @@ from enum import StrEnum
 
 
 class Comparison(StrEnum):
-    """How a leaf compares a signal with its bound."""
+    """How a leaf compares a signal with its bound; MEASURED is no comparison, only that there is a value at all."""
 
     ABOVE = "above"
     BELOW = "below"
     AT_LEAST = "at_least"
     AT_MOST = "at_most"
+    MEASURED = "measured"
 
 
 class Basis(StrEnum):
@@ -69,13 +70,21 @@ class FirstKnown:
 
 
 @dataclass(frozen=True, slots=True)
+class Where:
+    """The answer of `part` where `signal` is measured, unknown elsewhere: it only applies to such servers."""
+
+    signal: str
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
 class Not:
     """The opposite; unknown stays unknown."""
 
     part: Condition
 
 
-Condition = Leaf | LogLeaf | All | AnyOf | FirstKnown | Not
+Condition = Leaf | LogLeaf | All | AnyOf | FirstKnown | Where | Not
 
 
 def signals_of(condition: Condition) -> frozenset[str]:
@@ -85,6 +94,8 @@ def signals_of(condition: Condition) -> frozenset[str]:
             return frozenset({signal, than}) if than else frozenset({signal})
         case LogLeaf():
             return frozenset()
+        case Where(signal=signal, part=part):
+            return signals_of(part) | {signal}
         case Not(part=part):
             return signals_of(part)
         case All(parts=parts) | AnyOf(parts=parts) | FirstKnown(parts=parts):

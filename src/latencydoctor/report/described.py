@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from latencydoctor.model.cause import CauseRule
-from latencydoctor.model.playbook import All, AnyOf, Basis, Condition, FirstKnown, Leaf, LogLeaf, Not, Playbook
+from latencydoctor.model.playbook import All, AnyOf, Basis, Condition, FirstKnown, Leaf, LogLeaf, Not, Playbook, Where
 from latencydoctor.model.rule import Dialect, LogRule
 from latencydoctor.report.listing import Fact
 
@@ -60,6 +60,10 @@ def _lines(condition: Condition, thresholds: dict[str, float], depth: int = 0) -
             return [indent + _leaf(condition, thresholds)]
         case LogLeaf(rule=rule, at_least=at_least):
             return [f"{indent}log events {rule} ≥ {at_least}"]
+        case Where(signal=signal, part=AnyOf(parts=())):
+            return [f"{indent}never where {signal} is measured"]
+        case Where(signal=signal, part=part):
+            return [f"{indent}where {signal} is measured:", *_lines(part, thresholds, depth + 1)]
         case Not(part=part):
             return [f"{indent}not:", *_lines(part, thresholds, depth + 1)]
         case All(parts=parts):

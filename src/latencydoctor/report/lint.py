@@ -47,7 +47,7 @@ def _findings(claim: str, findings: Iterable[Finding], *, compared: bool) -> Ite
             word
             for word, absent in (
                 ("value", finding.value is None),
-                ("threshold", compared and finding.threshold is None),
+                ("threshold", compared and finding.threshold is None and finding.comparison != "measured"),
                 ("baseline", not compared and finding.baseline is None),
                 ("window", finding.window.length_s <= 0),
                 ("query", not _has_query(finding)),

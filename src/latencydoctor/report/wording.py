@@ -50,6 +50,8 @@ def compared(finding: Finding) -> str:
     if finding.gap is not None:
         return f"not known: {finding.gap.reason.value}"
     value = amount(finding.value, finding.unit)
+    if finding.comparison == "measured":
+        return f"{value}: not that kind of server"
     if finding.threshold is None:
         return value
     signs = _REFUTED if finding.answer is Answer.NO else _WORDS

@@ -10,7 +10,7 @@ from latencydoctor.content.causes import load_causes
 from latencydoctor.content.locate import ContentRoot
 from latencydoctor.errors import ContentErrors
 from latencydoctor.model.cause import CauseKind, Scaling
-from latencydoctor.model.playbook import All, FirstKnown, Leaf
+from latencydoctor.model.playbook import All, AnyOf, FirstKnown, Leaf, Where
 
 RULE = """\
 id: {id}
@@ -75,6 +75,8 @@ def test_rules_come_upstream_first_with_all_their_fields(tmp_path: Path) -> None
         ("order: 10", "order: early", "must be a whole number"),
         ("advice:", "advise:", "unknown key 'advise'"),
         ("[cause signature B1]", "", "references"),
+        ("{signal: network_time_ms, above: limit}", "{never: true}", "never must be true and stand beside"),
+        ("{signal: network_time_ms, above: limit}", "{any: []}", "an empty list of conditions"),
     ],
 )
 def test_each_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -90,3 +92,10 @@ def test_what_is_explained_exists_and_lies_downstream(tmp_path: Path) -> None:
     told = refused(tmp_path)
     assert "explains 'nowhere', which is no cause rule" in told
     assert "explains 'second', whose order 10 is not after 10" in told
+
+
+def test_a_condition_may_apply_to_some_servers_only(tmp_path: Path) -> None:
+    new = "{where: batch_size_mean, never: true}"
+    write(tmp_path, "slow", old="{signal: network_time_ms, above: limit}", new=new)
+    (found,) = load_causes(ContentRoot(tmp_path, "checkout"))
+    assert found.refute == Where("batch_size_mean", AnyOf(()))

@@ -7,8 +7,9 @@ import pytest
 from latencydoctor.diagnosis.conditions import judge
 from latencydoctor.model.diagnosis import Answer
 from latencydoctor.model.evidence import GapReason
-from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, Leaf, LogLeaf, Not
+from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not, Where
 from tests.unit.builders import event, evidence, gap, measure
+from tests.unit.diagnosis.rules import above
 
 LIMITS = {"limit": 50.0, "twice": 2.0, "half": 0.5}
 YES = Leaf("queue_time_ms", Comparison.ABOVE, Basis.VALUE, "limit", None)
@@ -126,3 +127,39 @@ def test_log_events_are_counted_over_all_copies() -> None:
 def test_no_log_at_all_is_unknown_not_no() -> None:
     assert judge(LogLeaf("gpu_oom", 1), evidence(), {}).answer is Answer.NO
     assert judge(LogLeaf("gpu_oom", 1), evidence(gaps=(gap("logs"),)), {}).answer is Answer.UNKNOWN
+
+
+def test_the_first_way_that_can_be_told_decides_and_only_its_comparisons_are_shown() -> None:
+    ways = FirstKnown((above("absent"), above("queue_time_ms"), above("cache_time_ms")))
+    seen = evidence(measure("queue_time_ms", 5), measure("cache_time_ms", 50), gaps=(gap("absent"),))
+    judged = judge(ways, seen, {"limit": 10.0})
+    assert (judged.answer, [one.signal for one in judged.findings]) == (Answer.NO, ["queue_time_ms"])
+    nothing = judge(ways, evidence(gaps=(gap("absent"),)), {"limit": 10.0})
+    assert (nothing.answer, len(nothing.findings)) == (Answer.UNKNOWN, 3)
+
+
+def test_a_part_that_applies_to_some_servers_is_unknown_on_the_others() -> None:
+    part = Where("batch_size_mean", above("queue_time_ms"))
+    queue = measure("queue_time_ms", 50)
+    assert judge(part, evidence(queue, measure("batch_size_mean", 3)), {"limit": 10.0}).answer is Answer.YES
+    elsewhere = judge(part, evidence(queue, gaps=(gap("batch_size_mean"),)), {"limit": 10.0})
+    assert (elsewhere.answer, [one.signal for one in elsewhere.findings]) == (Answer.UNKNOWN, ["batch_size_mean"])
+
+
+def test_never_where_a_signal_is_measured_is_a_no_that_says_so() -> None:
+    never = Where("batch_size_mean", AnyOf(()))
+    judged = judge(never, evidence(measure("batch_size_mean", 3)), {})
+    (finding,) = judged.findings
+    assert (judged.answer, finding.signal, finding.value, finding.comparison) == (
+        Answer.NO,
+        "batch_size_mean",
+        3,
+        "measured",
+    )
+
+
+def test_a_rise_is_told_in_the_signals_own_unit() -> None:
+    rise = above("queue_time_ms", basis=Basis.RISE)
+    (finding,) = judge(rise, evidence(measure("queue_time_ms", 50, 30)), {"limit": 10.0}).findings
+    assert (finding.answer, finding.value, finding.threshold) == (Answer.YES, 50, 40)
+    assert judge(rise, evidence(measure("queue_time_ms", 50)), {"limit": 10.0}).answer is Answer.UNKNOWN

@@ -57,7 +57,7 @@ def test_the_tree_and_the_cause_agree_or_the_disagreement_is_told() -> None:
     assert result.tree is not None
     assert (result.tree.cause, result.tree.agrees) == ("batching-failed", Answer.YES)
     # The tree asks for throttling by itself; the rule also wants executions that take longer.
-    result = found({"accelerator_throttled_ratio": 0.5})
+    result = found({"accelerator_throttled_ratio": 0.5, "execution_time_ms": 24.0})
     assert result.tree is not None
     assert result.cause is not None
     assert (result.cause.id, result.tree.cause, result.tree.agrees) == (
