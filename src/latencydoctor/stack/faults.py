@@ -16,8 +16,12 @@ from latencydoctor.stack.layout import Layout
 
 _ANSWER_WITHIN_S = 5.0
 
-_GAP_S = 0.05
-"""Between two stalls the cache server works for so long: enough to answer all that has gathered."""
+_GAP_S = 0.2
+"""Between two stalls the cache server works for so long. It looks only ten times a second whether a stall is over, and
+a new one that comes before that is served ahead of those who wait."""
+
+_FREE_S = 0.005
+"""A neighbour leaves the device free for so long: a lock may go to the one who has just given it back."""
 
 
 def throttle(layout: Layout, clock_mhz: float) -> None:
@@ -86,8 +90,7 @@ class BusyNeighbour:
                 fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
                 self._ended.wait(self._hold_s)
                 fcntl.flock(stream.fileno(), fcntl.LOCK_UN)
-                # Who waits must get it now and then: a lock may go to the one who has just given it back.
-                self._ended.wait(_GAP_S / 10)
+                self._ended.wait(_FREE_S)
 
     def end(self) -> None:
         """Leaves the device alone. May be called again."""
