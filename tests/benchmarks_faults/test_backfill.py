@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import urllib.parse
 import urllib.request
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.faults import Run, load_cases, serve, serve_jobs, simulate
+from benchmarks.faults import load_cases, serve, serve_jobs, simulate
 from benchmarks.faults.backfill import MissingProgram, program
 
 CASES = {case.id: case for case in load_cases()}
@@ -52,7 +53,7 @@ def test_jobs_are_simulated_and_loaded_elsewhere() -> None:
 
 def test_what_promtool_refuses_is_told() -> None:
     run = simulate(CASES["healthy-idle"], "triton", 0)
-    broken = Run(**{**{name: getattr(run, name) for name in Run.__slots__}, "series": (run.series[0],) * 2})
+    broken = replace(run, series=(replace(run.series[0], name="no name"),))
 
     with pytest.raises(RuntimeError, match="promtool refused"), serve([broken]):
         pass

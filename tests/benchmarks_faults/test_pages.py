@@ -12,6 +12,7 @@ import pytest
 from benchmarks.faults import END_S, Run, load_cases, simulate
 from benchmarks.faults.pages.tally import Spread, Tally
 from benchmarks.faults.simulator.knobs import Engine
+from benchmarks.faults.simulator.log import Floats
 from benchmarks.faults.simulator.timeline import RANGE_S
 
 RECORDED = Path(__file__).parents[1] / "contract" / "pages"
@@ -98,7 +99,7 @@ def test_counters_fall_only_when_the_process_starts_anew(runs: dict[str, Run], e
 
 @pytest.mark.parametrize("engine", PAGES)
 def test_buckets_hold_what_is_below_their_bound(runs: dict[str, Run], engine: str) -> None:
-    rows: dict[str, list[tuple[float, np.ndarray]]] = {}
+    rows: dict[str, list[tuple[float, Floats]]] = {}
     for series in runs[engine].series:
         if series.name.endswith("_bucket"):
             labels = labels_of(series.labels)

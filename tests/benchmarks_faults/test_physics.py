@@ -7,11 +7,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmarks.faults.simulator.batching import BatchServer
 from benchmarks.faults.simulator.continuous import LlmServer
 from benchmarks.faults.simulator.device import BRAKED, HW_BRAKE, POWER_CAP, SW_THERMAL, Device
 from benchmarks.faults.simulator.knobs import DEFAULTS, Engine, Knobs
+from benchmarks.faults.simulator.log import Floats
 from benchmarks.faults.simulator.plant import Plant
 from benchmarks.faults.simulator.timeline import Change
 
@@ -27,8 +29,8 @@ def run(
     return plant
 
 
-def in_range(times: np.ndarray) -> np.ndarray:
-    inside: np.ndarray = times > 0
+def in_range(times: Floats) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = times > 0
     return inside
 
 
@@ -95,7 +97,7 @@ def test_a_neighbour_takes_its_share() -> None:
 
 # ---- queues ----------------------------------------------------------------------------------------------------
 def test_capacity_is_the_batch_over_its_time() -> None:
-    plant = run({"load_rps": 80, "exec_noise_ratio": 0, "gpu_power_limit_w": 2000, "copy_item_ms": 0})
+    plant = run({"load_rps": 45, "exec_noise_ratio": 0, "gpu_power_limit_w": 2000, "copy_item_ms": 0})
     knobs, items = plant.knobs, plant.log.executions.arrays()
 
     batch_s = (knobs.exec_host_ms + knobs.exec_fixed_ms + 8 * knobs.exec_item_ms + 0.4) / 1000
@@ -104,7 +106,7 @@ def test_capacity_is_the_batch_over_its_time() -> None:
 
 
 def test_without_batching_capacity_is_one_over_its_time() -> None:
-    plant = run({"load_rps": 80, "batching": 0, "exec_noise_ratio": 0})
+    plant = run({"load_rps": 45, "batching": 0, "exec_noise_ratio": 0})
     items = plant.log.executions.arrays()
 
     one_s = sum((plant.knobs.exec_host_ms, plant.knobs.exec_fixed_ms, plant.knobs.exec_item_ms, 1)) / 1000
@@ -113,7 +115,7 @@ def test_without_batching_capacity_is_one_over_its_time() -> None:
 
 
 def test_the_queue_obeys_littles_law() -> None:
-    plant = run({"load_rps": 80, "load_max_open": 60})
+    plant = run({"load_rps": 45, "load_max_open": 60})
     served = plant.log.served.arrays()
 
     waiting = plant.samples.array("0.pending").mean()
@@ -141,14 +143,14 @@ def test_different_shapes_do_not_share_a_batch() -> None:
 
 
 def test_a_full_queue_turns_requests_away_uncounted() -> None:
-    plant = run({"load_rps": 80, "queue_size": 10})
+    plant = run({"load_rps": 45, "queue_size": 10})
 
     assert set(plant.log.failed.arrays()["reason"]) == {4}
     assert (plant.log.requests.arrays()["status"] == 503).mean() > 0.3
 
 
 def test_a_queue_timeout_rejects() -> None:
-    plant = run({"load_rps": 80, "queue_timeout_ms": 500})
+    plant = run({"load_rps": 45, "queue_timeout_ms": 500})
 
     assert set(plant.log.failed.arrays()["reason"]) == {0}
 
