@@ -123,13 +123,17 @@ class Reader:
         return chosen
 
     def _sections(self, held: Mapping[str, object], engine: Engine, name: str) -> Iterable[tuple[str, object, str]]:
-        """Entries of a section for all engines, then those for this one."""
+        """Entries of a section for all engines, replaced by those for this one."""
         special = self._mapping(held.get("per_engine") or {}, "per_engine", frozenset(ENGINES))
         own = self._mapping(special.get(engine) or {}, f"per_engine.{engine}", PER_ENGINE)
-        for source, place in ((held, name), (own, f"per_engine.{engine}.{name}")):
-            section = self._mapping(source.get(name) or {}, place, None)
-            for key, value in section.items():
-                yield key, value, f"{place}.{key}"
+        special_place = f"per_engine.{engine}.{name}"
+        common = self._mapping(held.get(name) or {}, name, None)
+        replacing = self._mapping(own.get(name) or {}, special_place, None)
+        for key, value in common.items():
+            if key not in replacing:
+                yield key, value, f"{name}.{key}"
+        for key, value in replacing.items():
+            yield key, value, f"{special_place}.{key}"
 
     def _values(self, held: Mapping[str, object], engine: Engine, name: str) -> Mapping[str, float]:
         return {self._knob(key, at): self._number(value, at) for key, value, at in self._sections(held, engine, name)}

@@ -34,6 +34,7 @@ MODELS = {"triton": triton.MODEL, "vllm": vllm.MODEL, "torchserve": torchserve.M
 class Run:
     """One case on one engine with one seed. `namespace` labels every series; times of `series` count from `start_s`.
 
+    `model` is the one that clients ask: in a pipeline the ensemble, beside whose series its steps have theirs.
     `facts` are what only the server's API tells, under the names of the doctor's signals; `incident` is the truth.
     """
 
@@ -86,7 +87,8 @@ def simulate(case: Case, engine: Engine, seed: int) -> Run:
     front.write(scene)
     infrastructure.write(scene)
     facts = _facts(plant)
-    return Run(case, engine, seed, namespace, MODELS[engine], facts, is_incident(plant.log), tuple(scene.series()))
+    model = triton.PIPELINE if engine == "triton" and plant.knobs.pipeline else MODELS[engine]
+    return Run(case, engine, seed, namespace, model, facts, is_incident(plant.log), tuple(scene.series()))
 
 
 def _facts(plant: Plant) -> dict[str, float]:

@@ -108,7 +108,19 @@ def _whole(talking: socket.socket, data: bytes) -> Asked:
 
 
 def _secured(connection: socket.socket, tls: ssl.SSLContext | None) -> socket.socket:
-    return tls.wrap_socket(connection, server_side=True) if tls else connection
+    if tls is None:
+        return connection
+    talking = tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+    try:
+        talking.do_handshake()
+    except ssl.SSLError:
+        # A client may have sent its request already: closing at once would reset the connection before it has read why.
+        with contextlib.suppress(OSError), talking:
+            talking.shutdown(socket.SHUT_WR)
+            while talking.recv(65536):
+                pass
+        raise
+    return talking
 
 
 def marked(asked: Asked, result: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,11 +6,12 @@ import io
 import itertools
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from latencydoctor.cli import wiring
+from latencydoctor.cli import probing, wiring
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell
@@ -134,3 +135,13 @@ def test_what_was_read_but_not_understood_in_time_is_not_the_selectors_fault(mon
     assert "the time was up" in failed.value.message
     assert "--deadline" in failed.value.hint
     assert "--selector" not in failed.value.hint
+
+
+def test_config_check_waits_for_a_page_no_longer_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_DEADLINE_S", 0.5)
+    began_s = time.monotonic()
+    with stranger(drip_head) as server:
+        (tmp_path / "latencydoctor.yaml").write_text(f"sources:\n  nvml: false\n  metrics: ['{server.url}']\n")
+        (probed,) = probing.probe(tmp_path / "latencydoctor.yaml", "", "").sources
+    assert (probed.state, probed.detail) == ("unreachable", "deadline passed: no page within 0.5 s")
+    assert time.monotonic() - began_s < 10

@@ -11,6 +11,7 @@ from benchmarks.faults.simulator.device import TOTAL_MB
 from benchmarks.faults.simulator.log import Floats
 
 MODEL = "encoder"
+PIPELINE, STEP = "pipeline", "preprocess"
 MIB = 1024.0**2
 REASONS = ("REJECTED", "CANCELED", "BACKEND", "OTHER")
 HIT, MISS = 1, 2
@@ -86,7 +87,7 @@ def _pipeline(scene: Scene, target: Target, replica: int) -> None:
     """The CPU step and the ensemble around both, whose executions are its requests and whose queue is nothing."""
     prepared = scene.rows(scene.plant.log.prepared, replica)
     served = scene.rows(scene.plant.log.served, replica)
-    step, whole = {"model": "preprocess", "version": "1"}, {"model": "pipeline", "version": "1"}
+    step, whole = {"model": STEP, "version": "1"}, {"model": PIPELINE, "version": "1"}
     for labels, times in ((step, prepared["time"]), (whole, served["time"])):
         for name in ("request_success", "count", "exec_count"):
             _count(target, f"nv_inference_{name}", times, **labels)

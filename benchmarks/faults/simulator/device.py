@@ -15,7 +15,7 @@ MAX_CLOCK_MHZ = 1980
 TOTAL_MB = 81_000
 LOWEST_CLOCK = 0.12
 IDLE_W, ENGINE_W, CORES_W = 80.0, 120.0, 380.0
-AMBIENT_C, C_PER_W, HEAT_TIME_S = 32.0, 0.11, 40.0
+AMBIENT_C, C_PER_W, HEAT_TIME_S = 32.0, 0.088, 40.0
 SLOWDOWN_C, RECOVER_C = 87.0, 84.0
 BRAKED = 0.35
 STALL_S = 1.5
@@ -100,7 +100,7 @@ class Device:
 
     def _set_clock(self, load_w: float) -> None:
         knobs = self.knobs
-        self.reasons = IDLE if self.engine_ratio < 0.01 else 0
+        self.reasons = IDLE if self.engine_ratio < 0.01 and not knobs.gpu_spin else 0
         if self.temperature_c > SLOWDOWN_C:
             self._thermal = max(0.2, self._thermal * 0.95)
         elif self.temperature_c < RECOVER_C:
@@ -133,7 +133,8 @@ class Device:
 
     def shown_clock(self, time_s: float) -> float:
         """The clock an exporter would read at `time_s`."""
-        idle_s = time_s - self._idle_since_s
+        # A resident kernel keeps the clock up.
+        idle_s = 0.0 if self.knobs.gpu_spin else time_s - self._idle_since_s
         return LOWEST_CLOCK if idle_s > (0.15 if self.knobs.gpu_idle_drop else 20) else self.clock
 
     def engine_mean(self) -> float:

@@ -29,7 +29,14 @@ from latencydoctor.sources.answers import Labelled, RangeAnswer, read_range
 from latencydoctor.sources.discovery import Finder
 from latencydoctor.sources.pages_fate import Failure, Fate, gaps_of, stories
 from latencydoctor.sources.pages_http import PageReader, places_of
-from latencydoctor.sources.pages_schedule import DISCOVERY_S, LONGEST_SCRAPE_S, Schedule, make_schedule
+from latencydoctor.sources.pages_schedule import (
+    DISCOVERY_S,
+    LONGEST_SCRAPE_S,
+    LONGEST_SCRAPE_SHARE,
+    PATIENCE_RATIO,
+    Schedule,
+    make_schedule,
+)
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.transport import Deadline, FailureKind, TransportError
 
@@ -58,6 +65,7 @@ class PageMetrics:
     _fates: list[Fate] = field(init=False)
     _recording: Recording = field(init=False, default_factory=Recording)
     _deadline: Deadline = field(init=False)
+    _reading: Deadline = field(init=False, default_factory=Deadline)
     _times_s: list[float] = field(init=False, default_factory=list)
     _read_times_s: list[float] = field(init=False, default_factory=list)
     _patience_s: float = field(init=False)
@@ -75,7 +83,7 @@ class PageMetrics:
         mend; a reading that fails is a gap of the discovery, and the page is read on.
         """
         self._deadline = Deadline.after(self.deadline_s)
-        reading = Deadline(self._deadline.ends_s - DISCOVERY_S)
+        self._reading = reading = Deadline(self._deadline.ends_s - DISCOVERY_S)
         self._patience_s = self.schedule.scrape_timeout_s
         self._recording = Recording(wanted_names(dialects))
         readers = [PageReader(fate.place, self.schedule.scrapes) for fate in self._fates]
@@ -154,9 +162,11 @@ class PageMetrics:
         if is_read:
             self._read_times_s.append(time_s)
             self._took_s = took_s
+            self._patience_s = max(self.schedule.scrape_timeout_s, PATIENCE_RATIO * took_s)
         else:
             # A flooded server may need longer than the rhythm allows, and there is no other page to keep it for.
-            self._patience_s = min(2 * self._patience_s, max(LONGEST_SCRAPE_S, self._patience_s))
+            longest_s = min(LONGEST_SCRAPE_S, LONGEST_SCRAPE_SHARE * self._reading.left_s)
+            self._patience_s = max(self.schedule.scrape_timeout_s, min(PATIENCE_RATIO * self._patience_s, longest_s))
 
     def _take_in(self, fate: Fate, page: str, time_s: float) -> PageError | None:
         try:

@@ -10,13 +10,17 @@ from latencydoctor.evidence.queries import Present, detected
 from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.model.rule import Dialect
 from latencydoctor.sources.pages_http import CONFIGURED_WRONGLY, PageReader, places_of
-from latencydoctor.sources.transport import Deadline, TransportError
+from latencydoctor.sources.side_by_side import run_side_by_side
+from latencydoctor.sources.transport import Deadline, FailureKind, TransportError
 
 
 def probe_page(page: MetricsPage, dialects: Sequence[Dialect], within_s: float) -> str:
     """What a page holds, in words; `SourceError` when its address is wrong, `CannotTell` when it does not answer."""
     (place,) = places_of([page])
-    answer = PageReader(place, 1).read(Deadline.after(within_s))
+    within = Deadline.after(within_s)
+    late: str | TransportError | PageError = TransportError(FailureKind.DEADLINE, f"no page within {within_s:g} s")
+    # In a thread: a head that drips in byte by byte never runs into the client's own time-out.
+    (answer,) = run_side_by_side(lambda reader: reader.read(within), [PageReader(place, 1)], within, late)
     if isinstance(answer, TransportError):
         if answer.kind in CONFIGURED_WRONGLY:
             raise SourceError(str(answer), hint=CONFIGURED_WRONGLY[answer.kind]) from answer

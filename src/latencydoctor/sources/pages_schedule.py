@@ -31,7 +31,13 @@ SCRAPE_AT_LEAST_S = 2.0
 """... but a busy server is given so long, and the scrapes that it makes late are left out ..."""
 
 LONGEST_SCRAPE_S = 10.0
-"""... and up to so long while no page answers at all: Prometheus's own default."""
+"""... and up to so long while no page answers at all: Prometheus's own default ..."""
+
+LONGEST_SCRAPE_SHARE = 1 / 3
+"""... or this part of the time left, because a page must be read at least twice."""
+
+PATIENCE_RATIO = 2.0
+"""So much longer is waited after a reading in vain, and so much longer than the last page took."""
 
 SLOWER_RATIO = 1.2
 """Readings so much further apart than planned mean another rhythm, not an accident of one reading."""
