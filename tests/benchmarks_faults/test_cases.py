@@ -104,7 +104,7 @@ def test_every_case_has_a_confounder(case: Case) -> None:
 # One of each kind; `python -m benchmarks.faults.check` looks at all.
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [("thermal", "triton"), ("long-prompts", "vllm"), ("healthy-slow-client", "torchserve")],
+    [("delay-too-long", "triton"), ("long-prompts", "vllm"), ("healthy-batch-one", "torchserve")],
 )
 def test_a_fault_is_an_incident_and_a_trap_is_none(name: str, engine: Engine) -> None:
     assert simulate(CASES[name], engine, 0).incident is not CASES[name].healthy
