@@ -92,10 +92,19 @@ def simulate(case: Case, engine: Engine, seed: int) -> Run:
 
 
 def _facts(plant: Plant) -> dict[str, float]:
-    """What Triton's configuration and statistics APIs would say at the end; other engines have no such API."""
+    """What Triton's configuration and statistics APIs, or TorchServe's management API, would say at the end."""
+    knobs = plant.timeline.replicas[0]
+    if plant.engine == "torchserve":
+        return {
+            "config_max_batch_size": knobs.max_batch,
+            "config_queue_delay_ms": knobs.queue_delay_ms,
+            "config_dynamic_batching": float(knobs.max_batch > 1),
+            "config_instance_count": knobs.instances,
+            "config_queue_size": knobs.queue_size,
+            "instances_ready": knobs.instances,
+        }
     if plant.engine != "triton":
         return {}
-    knobs = plant.timeline.replicas[0]
     items = plant.log.executions.arrays()["items"]
     facts = {
         "config_max_batch_size": knobs.max_batch,

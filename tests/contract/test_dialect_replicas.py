@@ -69,9 +69,9 @@ def another(scrapes: Sequence[Scrape], instance: str, times: Callable[[str], flo
 
 
 SERVERS = {
-    "triton": ("plain", load, ("nv_inference_request_duration_us",)),
-    "vllm": ("tiny-llama", vllm, ("vllm:e2e_request_latency_seconds_sum",)),
-    "torchserve": ("tiny", lambda: listed("torchserve", "torchserve-0.12.0"), ("ts_inference_latency_microseconds",)),
+    "triton": ("plain", load, ("nv_inference_compute_infer_duration_us",)),
+    "vllm": ("tiny-llama", vllm, ("vllm:inter_token_latency_seconds_sum",)),
+    "torchserve": ("tiny", lambda: listed("torchserve", "torchserve-0.12.0"), ("ts_inference_latency_microseconds", "ts_queue_latency_microseconds")),
     "ray_serve": (
         "Tiny",
         lambda: listed("ray_serve", "ray-2.60.0"),
@@ -111,7 +111,8 @@ def test_a_few_requests_fall_unevenly_by_chance() -> None:
 def test_torchserve_s_quick_refusals_do_not_make_a_slow_replica_look_fast() -> None:
     """The rule: the other replica answers four times as slowly, and turns nearly all away at once with 503."""
     one = listed("torchserve", "torchserve-0.12.0")
-    grows = {"ts_inference_latency_microseconds": 4.0, "ts_inference_requests_total": 10.0}
+    grows = {"ts_inference_latency_microseconds": 4.0, "ts_queue_latency_microseconds": 4.0}
+    grows["ts_inference_requests_total"] = 10.0
     answered = growth(one, "Requests2XX")
     refused = growth(one, "Requests5XX")
     grows["Requests5XX"] = (10.0 * (answered + refused) - answered) / refused

@@ -54,7 +54,10 @@ class Scene:
             alive = self.samples(f"{replica}.up").at(times)
             restarts = self.rows(self.plant.log.restarts, replica)["time"]
             resets = tuple(float(moment) for moment in restarts)
-        named = {"job": job, "instance": instance, "namespace": self.namespace, **labels}
+        # One Prometheus holds many runs, and no two targets of a Prometheus share job and instance.
+        host, _, port = instance.rpartition(":")
+        unique = f"{host}.{self.namespace}:{port}"
+        named = {"job": job, "instance": unique, "namespace": self.namespace, **labels}
         past_s = float(self.random.uniform(0.6, 9)) * DAY_S
         made = Target(named, times, alive, past_s, resets, self.past)
         self.targets.append(made)
