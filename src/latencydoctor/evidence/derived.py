@@ -51,6 +51,13 @@ _DERIVED = (
         _product,
     ),
     _Derived(
+        "executed_item_rate_ips",
+        "items/s",
+        "execution_rate_eps x tokens_per_execution",
+        ("execution_rate_eps", "tokens_per_execution"),
+        _product,
+    ),
+    _Derived(
         "copy_time_ms",
         "ms",
         "compute_input_time_ms + compute_output_time_ms",
@@ -102,6 +109,9 @@ _DERIVED = (
 )
 
 SLOWDOWN = "execution_slowdown_ratio"
+
+SIZES = ("batch_size_mean", "tokens_per_execution", "requests_running")
+"""What an execution's size is counted in, the closest to its work first."""
 
 DERIVED_SIGNALS = (
     *((one.signal, one.parts) for one in _DERIVED),
@@ -155,7 +165,8 @@ def _slowdown(known: Mapping[str, Measure]) -> Measure | None:
     device: what is above it is a slowdown for certain, what is below may hide one.
     """
     time = known.get("execution_time_ms")
-    size = known.get("batch_size_mean") or known.get("requests_running")
+    sizes = (known.get(name) for name in SIZES)
+    size = next((one for one in sizes if one is not None), None)
     if time is None or size is None or not time.baseline or not size.baseline:
         return None
     value = time.value / time.baseline / max(1.0, size.value / size.baseline)
