@@ -71,7 +71,11 @@ def another(scrapes: Sequence[Scrape], instance: str, times: Callable[[str], flo
 SERVERS = {
     "triton": ("plain", load, ("nv_inference_compute_infer_duration_us",)),
     "vllm": ("tiny-llama", vllm, ("vllm:inter_token_latency_seconds_sum",)),
-    "torchserve": ("tiny", lambda: listed("torchserve", "torchserve-0.12.0"), ("ts_inference_latency_microseconds", "ts_queue_latency_microseconds")),
+    "torchserve": (
+        "tiny",
+        lambda: listed("torchserve", "torchserve-0.12.0"),
+        ("ts_inference_latency_microseconds", "ts_queue_latency_microseconds"),
+    ),
     "ray_serve": (
         "Tiny",
         lambda: listed("ray_serve", "ray-2.60.0"),
