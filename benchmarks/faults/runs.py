@@ -93,26 +93,23 @@ def simulate(case: Case, engine: Engine, seed: int) -> Run:
 
 def _facts(plant: Plant) -> dict[str, float]:
     """What Triton's configuration and statistics APIs, or TorchServe's management API, would say at the end."""
-    knobs = plant.timeline.replicas[0]
-    if plant.engine == "torchserve":
-        return {
-            "config_max_batch_size": knobs.max_batch,
-            "config_queue_delay_ms": knobs.queue_delay_ms,
-            "config_dynamic_batching": float(knobs.max_batch > 1),
-            "config_instance_count": knobs.instances,
-            "config_queue_size": knobs.queue_size,
-            "instances_ready": knobs.instances,
-        }
-    if plant.engine != "triton":
+    if plant.engine == "vllm":
         return {}
-    items = plant.log.executions.arrays()["items"]
+    knobs = plant.timeline.replicas[0]
     facts = {
         "config_max_batch_size": knobs.max_batch,
-        "config_preferred_batch_size": knobs.preferred_batch,
         "config_queue_delay_ms": knobs.queue_delay_ms,
-        "config_dynamic_batching": knobs.batching,
+        "config_dynamic_batching": float(bool(knobs.batching)),
         "config_instance_count": knobs.instances,
     }
+    if plant.engine == "torchserve":
+        # Its only way not to batch is a batchSize of 1.
+        size = knobs.max_batch if knobs.batching else 1.0
+        more = {"config_max_batch_size": size, "config_queue_size": knobs.queue_size}
+        more |= {"config_dynamic_batching": float(size > 1), "instances_ready": knobs.instances}
+        return facts | more
+    items = plant.log.executions.arrays()["items"]
+    facts["config_preferred_batch_size"] = knobs.preferred_batch
     if len(items):
         facts["executed_batch_size_p50"] = float(np.median(items))
     return facts

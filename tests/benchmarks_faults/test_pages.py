@@ -138,3 +138,12 @@ def test_a_spread_is_cumulative_over_time_and_bounds() -> None:
 
     assert spread.shown == ("0.1", "1")
     assert spread.at(np.asarray([1.0, 3.0])).tolist() == [[1, 1, 1], [1, 2, 3]]
+
+
+def test_facts_are_those_of_the_servers_own_api() -> None:
+    triton, torchserve = (simulate(CASES["batching-off"], engine, 0).facts for engine in ("triton", "torchserve"))
+
+    assert triton["config_dynamic_batching"] == torchserve["config_dynamic_batching"] == 0
+    assert (triton["config_max_batch_size"], torchserve["config_max_batch_size"]) == (8, 1)
+    assert "config_preferred_batch_size" in triton
+    assert "config_preferred_batch_size" not in torchserve

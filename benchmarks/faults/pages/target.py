@@ -76,28 +76,24 @@ class Target:
             values[later] = total.at(self.times[later]) - total.at(np.asarray([reset]))[0]
         return values
 
+    def _counted_cells(self, name: str, spread: Spread) -> Floats:
+        """As `_counted`, for all buckets at once: rows are scrapes, columns bounds."""
+        first, healthy = spread.at(np.asarray([0.0, MEAN_OF_THE_PAST_S]))
+        before = np.floor((healthy - first) / MEAN_OF_THE_PAST_S * self.past_s + self.past.get(name, 0.0))
+        totals = spread.at(self.times)
+        values: Floats = totals - first + before
+        for reset in self.resets:
+            later = self.times >= reset
+            values[later] = totals[later] - spread.at(np.asarray([reset]))[0]
+        return values
+
     def histogram(self, name: str, spread: Spread, **labels: str) -> None:
         """Add a histogram's buckets, sum and count."""
-        moments = np.unique(np.concatenate(([0.0, MEAN_OF_THE_PAST_S, *self.resets], self.times)))
-        cells = spread.at(moments)
-        bounds = [*spread.shown, "+Inf"]
-        for column, bound in enumerate(bounds):
-            values = self._counted(f"{name}_bucket", _Column(moments, cells[:, column]), True)
-            self.gauge(f"{name}_bucket", values, **labels, le=bound)
+        values = self._counted_cells(f"{name}_bucket", spread)
+        for column, bound in enumerate((*spread.shown, "+Inf")):
+            self.gauge(f"{name}_bucket", values[:, column], **labels, le=bound)
         self.counter(f"{name}_sum", spread.sum, **labels)
         self.count(f"{name}_count", spread.count, **labels)
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A bucket's total, known at the sorted moments that will be asked for."""
-
-    moments: Floats
-    totals: Floats
-
-    def at(self, moments: Floats) -> Floats:
-        totals: Floats = self.totals[np.searchsorted(self.moments, moments)]
-        return totals
 
 
 def _text(labels: Mapping[str, str]) -> str:

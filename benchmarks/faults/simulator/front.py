@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 RETRY, TRY_TIMED_OUT, BREAKER, CONNECTED = range(4)
 LOST_PACKET_MS = 200.0
 DNS_RETRY_MS = 1000.0
+AT_ONCE_S = 0.004
+"""So short a way is not worth an event of its own: nothing that matters happens meanwhile."""
 
 
 class Front:
@@ -51,7 +53,11 @@ class Front:
             plant.log.proxy.add((time_s, CONNECTED))
         request.sent_s = time_s + before_ms / 1000
         on_way_ms = max(0.0, request.connect_ms) + self._network_ms() / 2
-        plant.at(request.sent_s + on_way_ms / 1000, plant.replicas[request.replica].arrive, request)
+        arrives_s = request.sent_s + on_way_ms / 1000
+        if arrives_s - time_s < AT_ONCE_S:
+            plant.replicas[request.replica].arrive(arrives_s, request)
+        else:
+            plant.at(arrives_s, plant.replicas[request.replica].arrive, request)
         if knobs.front_try_timeout_s:
             plant.at(request.sent_s + knobs.front_try_timeout_s, self._try_expired, request)
 
