@@ -22,6 +22,9 @@ class Ranked:
     """What holds but did not begin with the incident, or only makes it worse."""
 
 
+CONFIG = "config"
+"""A setting is what it was before: by itself it does not speak for a cause."""
+
 NOTHING = Ranked((), {}, ())
 """Where nothing was examined."""
 
@@ -85,10 +88,14 @@ def deciding_gap(top: Examined | None, examined: Sequence[Examined]) -> Gap | No
     """The one missing signal that would decide most.
 
     With a cause: what would refute it, or confirm what would explain it away. Without: what most of the causes wait
-    for. A rule that waits for a single signal counts before those that wait for several, since that signal decides it.
+    for of which something speaks already. A rule that waits for a single signal counts before those that wait for
+    several, since that signal decides it.
     """
     if top is None:
-        waiting = [one for one in examined if one.standing is Standing.NOT_EVALUABLE]
+        unseen = [
+            one for one in examined if one.standing is Standing.NOT_EVALUABLE and one.rule.kind is CauseKind.CAUSE
+        ]
+        waiting = [one for one in unseen if set(families(one)) - {CONFIG}] or unseen
     else:
         waiting = [*([top] if top.gaps else []), *upstream_unknown(top, examined)]
     gaps = {gap.signal: gap for one in reversed(waiting) for gap in one.gaps}
