@@ -51,6 +51,7 @@ def _rule(top: Mapping) -> CauseRule:
         symptoms=top.texts("symptoms", ()),
         explains=top.texts("explains", ()),
         references=top.texts("references"),
+        is_event=top.flag("event", False),
     )
     if rule.scaling is Scaling.WRONG and rule.kind is CauseKind.CAUSE and not rule.not_this:
         top.problem("scaling is wrong here, so not_this must say what not to do", "scaling")

@@ -72,7 +72,8 @@ def _examine(rule: CauseRule, evidence: Evidence, before: Evidence | None, overr
     against = refuted.findings if refuted else ()
     standing = _standing(confirmed.answer, refuted.answer if refuted else Answer.NO)
     held_before = before is not None and judge(rule.confirm, before, thresholds).answer is Answer.YES
-    if held_before and rule.kind is CauseKind.CAUSE and standing in (Standing.CONFIRMED, Standing.POSSIBLE):
+    lasts = rule.kind is CauseKind.CAUSE and not rule.is_event
+    if held_before and lasts and standing in (Standing.CONFIRMED, Standing.POSSIBLE):
         standing = Standing.CHRONIC
     return Examined(rule, standing, confirmed.findings, against)
 

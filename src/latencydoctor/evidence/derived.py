@@ -58,6 +58,13 @@ _DERIVED = (
         _product,
     ),
     _Derived(
+        "outside_server_time_ms",
+        "ms",
+        "e2e_mean_ms - server_time_ms",
+        ("e2e_mean_ms", "server_time_ms"),
+        _difference,
+    ),
+    _Derived(
         "copy_time_ms",
         "ms",
         "compute_input_time_ms + compute_output_time_ms",

@@ -1,7 +1,12 @@
-"""How unsteady a signal is inside a stretch: its standard deviation over the windows as a share of their mean."""
+"""How unsteady a signal is inside a stretch: how far neighbouring windows differ, as a share of their mean.
+
+Neighbours are compared (von Neumann's mean square successive difference), so that a steady rise is not unsteadiness.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import statistics
 from collections.abc import Mapping
 
@@ -14,7 +19,7 @@ SPREADS = {"compute_time_spread_ratio": "compute_time_ms", "batch_size_spread_ra
 """Each spread and the signal it is of."""
 
 FEWEST_WINDOWS = 4
-"""Two or three values have a deviation too, but it says nothing."""
+"""Two or three values differ too, but it says nothing."""
 
 
 def spreads(
@@ -38,7 +43,7 @@ def spreads(
                 worst=value,
                 window=grid.window(judgement.first, judgement.last),
                 baseline_window=grid.window(*judgement.baseline) if known and judgement.baseline else None,
-                proof=Proof("derived", f"standard deviation / mean over the windows of {held.series.proof.query}"),
+                proof=Proof("derived", f"root mean square difference of neighbouring windows / mean of {held.series.proof.query}"),
                 simulated=held.series.simulated,
                 family=name.family.value,
             )
@@ -50,4 +55,5 @@ def _spread(values: list[float]) -> float | None:
     if len(values) < FEWEST_WINDOWS:
         return None
     mean = statistics.fmean(values)
-    return statistics.pstdev(values, mean) / mean if mean > 0 else None
+    squares = [(after - before) ** 2 for before, after in itertools.pairwise(values)]
+    return math.sqrt(statistics.fmean(squares) / 2) / mean if mean > 0 else None

@@ -31,7 +31,8 @@ class CauseRule:
     `confirm` must hold and `refute` (None when nothing would) must not. `order` is the place in the order of
     evaluation, upstream first: of two causes that hold and do not explain each other the one with the smaller order is
     named. `explains` are causes that look true as artefacts of this one and are then folded under it; `symptoms` are
-    signals that it moves. `signature` is its number in the catalogue of signatures, empty where it has none.
+    signals that it moves. `is_event` marks what happens rather than lasts (a restart): that it also happened before the
+    onset does not speak against it. `signature` is its number in the catalogue of signatures, empty where it has none.
     `thresholds` belong to this rule alone; a deployment overrides them by `<id>.<name>`.
     """
 
@@ -51,3 +52,4 @@ class CauseRule:
     symptoms: tuple[str, ...]
     explains: tuple[str, ...]
     references: tuple[str, ...]
+    is_event: bool = False
