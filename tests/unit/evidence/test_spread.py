@@ -13,6 +13,7 @@ from latencydoctor.model.evidence import Incident, IncidentState, Measure, Proof
 
 NAMES = {name.id: name for name in read_signals(locate())[0]}
 BEFORE, DURING = (10.0, 10.0, 10.0, 10.0), (5.0, 15.0, 5.0, 15.0)
+NEIGHBOURS = 10 / 2**0.5 / 10
 
 
 def found(values: tuple[float, ...], baseline: tuple[int, int] | None = (0, 3), first: int = 4) -> list[Measure]:
@@ -24,10 +25,10 @@ def found(values: tuple[float, ...], baseline: tuple[int, int] | None = (0, 3), 
     return spreads(points, NAMES, grid, Judgement(incident, first, len(values) - 1, baseline))
 
 
-def test_the_standard_deviation_over_the_mean_now_and_before() -> None:
+def test_neighbouring_windows_are_compared_now_and_before() -> None:
     (spread,) = found(BEFORE + DURING)
     assert (spread.signal, spread.baseline) == ("compute_time_spread_ratio", 0.0)
-    assert spread.value == pytest.approx(0.5)
+    assert spread.value == pytest.approx(NEIGHBOURS)
     assert spread.window.length_s == 40
 
 
@@ -39,3 +40,8 @@ def test_without_a_baseline_there_is_none() -> None:
 def test_three_windows_are_too_few_and_zeros_have_no_spread() -> None:
     assert found(BEFORE + DURING, first=5) == []
     assert found((*BEFORE, 0.0, 0.0, 0.0, 0.0)) == []
+
+
+def test_a_steady_rise_is_not_unsteady() -> None:
+    (rise,) = found((*BEFORE, 10.0, 11.0, 12.0, 13.0))
+    assert rise.value < 0.07
