@@ -43,7 +43,10 @@ def spreads(
                 worst=value,
                 window=grid.window(judgement.first, judgement.last),
                 baseline_window=grid.window(*judgement.baseline) if known and judgement.baseline else None,
-                proof=Proof("derived", f"root mean square difference of neighbouring windows / mean of {held.series.proof.query}"),
+                proof=Proof(
+                    "derived",
+                    f"root mean square difference of neighbouring windows / mean of {held.series.proof.query}",
+                ),
                 simulated=held.series.simulated,
                 family=name.family.value,
             )
