@@ -127,7 +127,7 @@ FLASH_CROWD: dict[str, Scenario] = {
         Scenario(
             fault="slow-replica",
             title="Flash crowd on two replicas, of which one shares its device with somebody else",
-            accepted_causes=("slow-replica", "gpu-neighbour"),
+            accepted_causes=("slow-replica",),
             expected_fix="",
             accelerator="sim:small",
             settings=(("inference.replicas", "2"),),
