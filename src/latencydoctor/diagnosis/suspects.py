@@ -60,7 +60,8 @@ def explained_by(rule_id: str, examined: Sequence[Examined], *, through_all: boo
     found: set[str] = set()
     ahead = [rule_id]
     while ahead:
-        for name in rules[ahead.pop()].rule.explains if rules else ():
+        one = rules.get(ahead.pop())
+        for name in one.rule.explains if one is not None else ():
             if name not in found and name in rules:
                 found.add(name)
                 if through_all or rules[name].standing is not Standing.RULED_OUT:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from latencydoctor.diagnosis.examine import examine
-from latencydoctor.diagnosis.suspects import Ranked, as_ruled_out, deciding_gap, explained_by, families, rank
+from latencydoctor.diagnosis.suspects import (
+    Ranked,
+    as_not_evaluable,
+    as_ruled_out,
+    as_suspect,
+    deciding_gap,
+    explained_by,
+    families,
+    rank,
+    upstream_unknown,
+)
 from latencydoctor.model.cause import CauseKind, CauseRule
-from latencydoctor.model.evidence import Measure
+from latencydoctor.model.diagnosis import NotEvaluable, Suspect
+from latencydoctor.model.evidence import Gap, Measure
 from latencydoctor.model.playbook import All
 from tests.unit.builders import evidence, gap, measure
 from tests.unit.diagnosis.rules import above, rule
@@ -97,3 +108,79 @@ def test_two_signals_of_one_family_are_one_witness() -> None:
     same = [replace(high(signal), family="server") for signal in (A, B)]
     assert families(examine([both], evidence(*same))[0]) == ("server",)
     assert families(examine([both], evidence(same[0], replace(same[1], family="cache")))[0]) == ("cache", "server")
+
+
+def test_of_two_at_one_place_in_the_order_the_one_with_more_witnesses_leads() -> None:
+    one, two = rule("a-one", 10, above(A)), rule("b-two", 10, All((above(A), above(B))))
+    assert names(ranked([one, two], high(A), high(B)))[0] == ["b-two", "a-one"]
+
+
+def test_what_is_folded_is_folded_only_under_what_explains_it() -> None:
+    other = rule("other", 5, above(C))
+    found = ranked([other, UP, MIDDLE], high(A), high(B), high(C))
+    assert {root: [one.rule.id for one in folded] for root, folded in found.folded.items()} == {
+        "other": [],
+        "up": ["middle"],
+    }
+
+
+def test_a_cause_that_was_not_examined_explains_nothing() -> None:
+    assert explained_by("up", ()) == frozenset()
+    assert explained_by("up", examine([MIDDLE, DOWN], evidence())) == frozenset()
+
+
+def test_what_cannot_be_read_casts_no_doubt_through_a_cause_that_is_ruled_out() -> None:
+    examined = examine([UP, MIDDLE, DOWN], evidence(low(B), high(C), gaps=(gap(A),)))
+    assert explained_by("up", examined, through_all=False) == {"middle"}
+    assert upstream_unknown(examined[2], examined) == ()
+    examined = examine([UP, MIDDLE, DOWN], evidence(high(B), high(C), gaps=(gap(A),)))
+    assert explained_by("up", examined, through_all=False) == {"middle", "down"}
+    assert [one.rule.id for one in upstream_unknown(examined[2], examined)] == ["up"]
+
+
+def decides(rules: list[CauseRule], *measures: Measure) -> Gap | None:
+    return deciding_gap(None, examine(rules, evidence(*measures, gaps=(gap(A), gap(B), gap(C)))))
+
+
+def test_no_gap_decides_for_what_may_not_be_named_or_is_settled() -> None:
+    assert decides([rule("contributor", 1, above(A), kind=CauseKind.CONTRIBUTOR)]) is None
+    assert decides([rule("settled", 1, above("queue_depth"), refute=above(A))], low("queue_depth")) is None
+
+
+def test_a_signal_that_decides_a_rule_alone_counts_before_one_that_more_rules_wait_for() -> None:
+    both = All((above(A), above(B)))
+    found = decides([rule("one", 1, both), rule("two", 2, both), rule("alone", 3, above(C))])
+    assert found is not None
+    assert found.signal == C
+
+
+def test_of_two_signals_that_decide_as_many_rules_alone_the_one_that_more_wait_for_counts() -> None:
+    rules = [rule("one", 1, above(A)), rule("two", 2, above(C)), rule("both", 3, All((above(B), above(C))))]
+    found = decides(rules)
+    assert found is not None
+    assert found.signal == C
+
+
+def test_what_would_refute_the_cause_decides() -> None:
+    doubtful = rule("doubtful", 10, above(A), refute=above(B))
+    examined = examine([doubtful], evidence(high(A), gaps=(gap(B),)))
+    assert deciding_gap(examined[0], examined) == gap(B)
+
+
+def test_a_cause_that_holds_is_told_with_its_title_how_it_stands_and_what_says_so() -> None:
+    (found,) = examine([UP], evidence(high(A)))
+    assert as_suspect(found) == Suspect("up", "title of up", "confirmed", found.findings)
+
+
+def test_a_ruled_out_cause_is_told_with_the_first_comparison_against_it_alone() -> None:
+    both = rule("both", 10, All((above(A), above(B))))
+    (found,) = examine([both], evidence(low(A), low(B)))
+    assert as_ruled_out(found) == Suspect("both", "title of both", "ruled out", found.findings[:1])
+    refuted = rule("refuted", 10, above(A), refute=All((above(B), above(C))))
+    (found,) = examine([refuted], evidence(high(A), high(B), high(C)))
+    assert as_ruled_out(found) == Suspect("refuted", "title of refuted", "ruled out", found.against[:1])
+
+
+def test_a_cause_that_could_not_be_looked_at_is_told_with_what_it_needs() -> None:
+    (found,) = examine([UP], evidence(gaps=(gap(A),)))
+    assert as_not_evaluable(found) == NotEvaluable("up", "title of up", (gap(A),))
