@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from latencydoctor.diagnosis.conditions import judge
-from latencydoctor.model.diagnosis import Answer
-from latencydoctor.model.evidence import GapReason
+from latencydoctor.model.diagnosis import Answer, Finding
+from latencydoctor.model.evidence import Evidence, Gap, GapReason, Measure, Proof
 from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not, Where
-from tests.unit.builders import event, evidence, gap, measure
+from tests.unit.builders import WINDOW, event, evidence, gap, measure
 from tests.unit.diagnosis.rules import above
 
 LIMITS = {"limit": 50.0, "twice": 2.0, "half": 0.5}
@@ -17,9 +19,42 @@ NO = Leaf("queue_time_ms", Comparison.BELOW, Basis.VALUE, "limit", None)
 UNKNOWN = Leaf("nowhere", Comparison.ABOVE, Basis.VALUE, "limit", None)
 SEEN = evidence(measure("queue_time_ms", 80.0, 20.0), measure("e2e_mean_ms", 100.0), measure("idle_ms", 5.0, 0.0))
 
+# Every field differs from what a finding has where nothing is said.
+QUEUE = replace(
+    measure("queue_time_ms", 80.0, 20.0, simulated=True), window=replace(WINDOW, start_s=1.0), family="server"
+)
+
 
 def answer(condition: Condition) -> Answer:
     return judge(condition, SEEN, LIMITS).answer
+
+
+def only(condition: Condition, seen: Evidence) -> Finding:
+    (finding,) = judge(condition, seen, LIMITS).findings
+    return finding
+
+
+def as_seen(one: Measure, said: Answer, comparison: str, threshold: float | None, gap: Gap | None = None) -> Finding:
+    """The finding that takes all it can from the measure."""
+    return Finding(
+        one.signal,
+        said,
+        comparison,
+        one.value,
+        threshold,
+        one.baseline,
+        one.unit,
+        one.window,
+        one.proof,
+        gap,
+        one.simulated,
+        one.family,
+    )
+
+
+def as_absent(signal: str, comparison: str, gap: Gap) -> Finding:
+    """The finding of which nothing is known but why, and when it was looked for."""
+    return Finding(signal, Answer.UNKNOWN, comparison, None, None, None, "", WINDOW, None, gap, False, "")
 
 
 @pytest.mark.parametrize(
@@ -163,3 +198,87 @@ def test_a_rise_is_told_in_the_signals_own_unit() -> None:
     (finding,) = judge(rise, evidence(measure("queue_time_ms", 50, 30)), {"limit": 10.0}).findings
     assert (finding.answer, finding.value, finding.threshold) == (Answer.YES, 50, 40)
     assert judge(rise, evidence(measure("queue_time_ms", 50)), {"limit": 10.0}).answer is Answer.UNKNOWN
+
+
+@pytest.mark.parametrize("comparison", [one for one in Comparison if one is not Comparison.MEASURED])
+def test_a_comparison_keeps_all_that_is_known_of_its_signal(comparison: Comparison) -> None:
+    found = only(Leaf("queue_time_ms", comparison, Basis.VALUE, "limit", None), evidence(QUEUE))
+    said = Answer.YES if comparison in (Comparison.ABOVE, Comparison.AT_LEAST) else Answer.NO
+    assert found == as_seen(QUEUE, said, comparison.value, 50.0)
+
+
+def test_a_comparison_without_a_baseline_keeps_all_that_is_known_and_says_what_it_needs() -> None:
+    alone = replace(QUEUE, baseline=None)
+    found = only(Leaf("queue_time_ms", Comparison.ABOVE, Basis.RISE, "limit", None), evidence(alone))
+    needs = Gap(
+        "queue_time_ms", GapReason.TOO_FEW_SAMPLES, "no baseline to compare with", "a calm stretch or --baseline"
+    )
+    assert found == as_seen(alone, Answer.UNKNOWN, "above", None, needs)
+
+
+def test_a_comparison_with_an_absent_signal_says_that_this_one_is_absent() -> None:
+    other = gap("e2e_mean_ms", GapReason.DEADLINE)
+    found = only(
+        Leaf("queue_time_ms", Comparison.BELOW, Basis.VALUE, None, "e2e_mean_ms"), evidence(QUEUE, gaps=(other,))
+    )
+    assert found == as_seen(QUEUE, Answer.UNKNOWN, "below", None, other)
+
+
+def test_of_an_absent_signal_nothing_is_told_but_the_gap() -> None:
+    absent = gap("queue_time_ms", GapReason.UNREACHABLE)
+    found = only(Leaf("queue_time_ms", Comparison.AT_MOST, Basis.VALUE, "limit", None), evidence(gaps=(absent,)))
+    assert found == as_absent("queue_time_ms", "at_most", absent)
+
+
+def test_a_comparison_with_another_signal_is_with_its_plain_value() -> None:
+    seen = evidence(measure("queue_time_ms", 80.0), measure("e2e_mean_ms", 100.0))
+    assert only(Leaf("queue_time_ms", Comparison.ABOVE, Basis.VALUE, None, "e2e_mean_ms"), seen).threshold == 100.0
+
+
+def test_a_rise_is_the_value_less_its_baseline() -> None:
+    rise = Leaf("queue_time_ms", Comparison.ABOVE, Basis.RISE, "limit", None)
+    assert judge(rise, evidence(measure("queue_time_ms", 75, 20)), LIMITS).answer is Answer.YES
+    assert judge(rise, evidence(measure("queue_time_ms", 70, 20)), LIMITS).answer is Answer.NO
+    # 45 and 20 together would be more than 50.
+    assert judge(rise, evidence(measure("queue_time_ms", 45, 20)), LIMITS).answer is Answer.NO
+
+
+def test_where_a_signal_is_measured_and_nothing_is_compared_the_measure_is_the_reason() -> None:
+    assert only(Where("queue_time_ms", All(())), evidence(QUEUE)) == as_seen(QUEUE, Answer.YES, "measured", None)
+
+
+def test_where_a_signal_is_not_measured_its_gap_is_the_reason() -> None:
+    absent = gap("queue_time_ms", GapReason.NOT_SUPPORTED)
+    assert only(Where("queue_time_ms", YES), evidence(gaps=(absent,))) == as_absent("queue_time_ms", "measured", absent)
+
+
+LOGS = gap("logs", GapReason.NOT_CONFIGURED)
+PLACE = Proof("logs", "gateway.log:7")
+
+
+@pytest.mark.parametrize(
+    ("counts", "gaps", "said", "value", "proof", "why"),
+    [
+        ((2, 1), (), Answer.YES, 3.0, PLACE, None),
+        ((2,), (), Answer.NO, 2.0, PLACE, None),
+        ((), (), Answer.NO, 0.0, None, None),
+        # Some of the logs could not be read: what was found counts, what was not found does not speak against it.
+        ((3,), (LOGS,), Answer.YES, 3.0, PLACE, None),
+        ((2,), (LOGS,), Answer.UNKNOWN, 2.0, PLACE, LOGS),
+        ((), (LOGS,), Answer.UNKNOWN, None, None, LOGS),
+        # Another gap is not about the logs.
+        ((), (gap("metrics"),), Answer.NO, 0.0, None, None),
+    ],
+)
+def test_a_count_of_log_events_and_what_it_rests_on(
+    counts: tuple[int, ...],
+    gaps: tuple[Gap, ...],
+    said: Answer,
+    value: float | None,
+    proof: Proof | None,
+    why: Gap | None,
+) -> None:
+    seen = replace(evidence(gaps=gaps, events=tuple(event("gpu_oom", count) for count in counts)), window=QUEUE.window)
+    assert only(LogLeaf("gpu_oom", 3), seen) == Finding(
+        "log:gpu_oom", said, "at_least", value, 3.0, None, "events", QUEUE.window, proof, why, False, "logs"
+    )

@@ -61,6 +61,12 @@ def test_a_tree_that_disagrees_and_a_missing_baseline_are_reservations() -> None
     assert confidence([TWO], blind, DISAGREES) is Confidence.LOW
 
 
+def test_more_reservations_than_two_are_no_worse_than_low() -> None:
+    one = rule("two", 50, above("queue_time_ms"))
+    blind = replace(evidence(QUEUE), baseline_window=None)
+    assert confidence([one, UPSTREAM], blind, DISAGREES) is Confidence.LOW
+
+
 def test_what_no_rule_confirms_is_low() -> None:
     doubtful = rule("two", 50, All((above("queue_time_ms"), above("accelerator_busy_ratio"))), refute=above("x"))
     assert confidence([doubtful], evidence(QUEUE, BUSY)) is Confidence.LOW

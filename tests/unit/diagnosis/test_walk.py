@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.content.playbooks import load
+from latencydoctor.diagnosis.conditions import judge
 from latencydoctor.diagnosis.walk import walk
 from latencydoctor.model.diagnosis import Answer
+from latencydoctor.model.playbook import Question
 from tests.unit.builders import evidence, gap, values
 
 PLAYBOOK = load(Path(__file__).parents[3] / "playbooks" / "latency-spike.yaml")
@@ -124,6 +126,18 @@ def test_without_any_evidence_every_question_is_unknown_and_no_cause_is_named() 
     walked = walk(PLAYBOOK, evidence(gaps=(gap("queue_time_ms"),)))
     assert walked.verdict.cause is None
     assert {step.answer for step in walked.steps} == {Answer.UNKNOWN}
+
+
+def test_every_step_keeps_the_question_its_answer_and_the_comparisons_behind_it() -> None:
+    seen = evidence(*values(BACKLOG, BASELINE))
+    walked = walk(PLAYBOOK, seen)
+    thresholds = dict(PLAYBOOK.thresholds)
+    asked = [PLAYBOOK.node(step.node) for step in walked.steps]
+    assert [one.text for one in asked if isinstance(one, Question)] == [step.question for step in walked.steps]
+    for step, one in zip(walked.steps, asked, strict=True):
+        assert isinstance(one, Question)
+        judged = judge(one.condition, seen, thresholds)
+        assert (step.answer, step.findings) == (judged.answer, judged.findings)
 
 
 def test_thresholds_can_be_overridden_by_name() -> None:
