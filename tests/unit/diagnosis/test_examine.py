@@ -87,3 +87,15 @@ def test_a_signal_that_is_compared_twice_is_shown_by_its_last_comparison() -> No
     twice = rule("twice", 10, AnyOf((above("queue_time_ms"), above("queue_time_ms", basis=Basis.RATIO_TO_BASELINE))))
     found = stand(twice, measure("queue_time_ms", 50, 2))
     assert [(one.threshold, one.baseline) for one in found.agreeing] == [(20.0, 2.0)]
+
+
+def test_only_what_says_yes_agrees() -> None:
+    any_of = rule("any", 10, AnyOf((above("queue_time_ms"), above("queue_depth"), above("network_time_ms"))))
+    found = stand(any_of, measure("queue_time_ms", 50, 2), measure("queue_depth", 1, 1))
+    assert [one.signal for one in found.agreeing] == ["queue_time_ms"]
+
+
+def test_a_signal_that_is_missing_twice_is_needed_once() -> None:
+    twice = rule("twice", 10, All((above("queue_time_ms"), above("queue_time_ms", basis=Basis.RISE))))
+    (found,) = examine([twice], evidence(gaps=(gap("queue_time_ms"),)))
+    assert found.gaps == (gap("queue_time_ms"),)

@@ -161,6 +161,18 @@ def test_of_two_signals_that_decide_as_many_rules_alone_the_one_that_more_wait_f
     assert found.signal == C
 
 
+def test_a_setting_alone_does_not_speak_for_a_cause_that_waits() -> None:
+    setting = replace(high("config_max_batch_size"), family="config")
+    reading = replace(high("queue_depth"), family="server")
+    rules = [
+        rule("set", 1, All((above(A), above("config_max_batch_size")))),
+        rule("seen", 2, All((above(B), above("queue_depth")))),
+    ]
+    assert decides(rules, setting, reading) == gap(B)
+    # Where nothing else speaks for any of them, all that wait are asked.
+    assert decides(rules, setting) == gap(A)
+
+
 def test_what_would_refute_the_cause_decides() -> None:
     doubtful = rule("doubtful", 10, above(A), refute=above(B))
     examined = examine([doubtful], evidence(high(A), gaps=(gap(B),)))
