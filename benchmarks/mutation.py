@@ -87,7 +87,7 @@ class Tally:
 
 
 def prepare() -> Path:
-    """The folder with mutmut and what of its needs the checkout lacks, in the user's cache; filled unless it is there."""
+    """The folder in the user's cache of mutmut and what of its needs the checkout lacks; filled unless it is there."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     made_from = PINS.read_bytes() + sys.version.encode()
     folder = cache / "latencydoctor" / f"mutation-{hashlib.sha256(made_from).hexdigest()[:12]}"
