@@ -189,7 +189,7 @@ def main() -> None:
         mutmut(tool, folder, "run", "--max-children", "1")
         statuses = statuses_in(mutmut(tool, folder, "results", "--all", "true"))
         survivors = {mutant: status for mutant, status in statuses.items() if status not in NOTICED}
-        shown = {mutant: changed_lines(mutmut(tool, folder, "show", mutant)) for mutant in survivors}
+        shown = {mutant: changed_lines(mutmut(tool, folder, "show", mutant)) for mutant in sorted(survivors)}
     score = report(statuses, modules)
     print("\nsurvived:" if shown else "\nnone survived")
     for mutant, lines in shown.items():

@@ -124,6 +124,12 @@ def test_what_is_folded_is_folded_only_under_what_explains_it() -> None:
     }
 
 
+def test_only_what_was_examined_is_explained_and_two_that_explain_each_other_are_no_trap() -> None:
+    one, two = rule("one", 1, above(A), explains=("two", "gone")), rule("two", 2, above(B), explains=("one",))
+    for through_all in (True, False):
+        assert explained_by("one", examine([one, two], evidence()), through_all=through_all) == {"one", "two"}
+
+
 def test_a_cause_that_was_not_examined_explains_nothing() -> None:
     assert explained_by("up", ()) == frozenset()
     assert explained_by("up", examine([MIDDLE, DOWN], evidence())) == frozenset()
