@@ -49,7 +49,7 @@ COPIED = (
 )
 
 SCORED = ("conditions", "walk")
-BESIDE = ("examine", "suspects", "confidence")
+BESIDE = ("findings", "examine", "suspects", "confidence")
 QUICK = ("walk",)
 TARGET = 0.85
 NOTICED = frozenset({"killed", "timeout"})

@@ -127,6 +127,9 @@ def test_ratio_without_a_baseline_or_to_zero_is_unknown(signal: str) -> None:
 def test_baseline_itself_can_be_compared() -> None:
     assert answer(Leaf("queue_time_ms", Comparison.BELOW, Basis.BASELINE, "limit", None)) is Answer.YES
     assert answer(Leaf("e2e_mean_ms", Comparison.BELOW, Basis.BASELINE, "limit", None)) is Answer.UNKNOWN
+    assert only(Leaf("queue_time_ms", Comparison.BELOW, Basis.BASELINE, "limit", None), SEEN).value == 20.0
+    # A baseline of zero is a number like any other.
+    assert only(Leaf("idle_ms", Comparison.BELOW, Basis.BASELINE, "limit", None), SEEN).value == 0.0
 
 
 def test_comparison_with_another_signal_times_a_threshold() -> None:
