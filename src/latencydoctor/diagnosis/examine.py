@@ -9,7 +9,7 @@ from enum import StrEnum
 from latencydoctor.diagnosis.conditions import MEASURED, judge
 from latencydoctor.model.cause import CauseKind, CauseRule
 from latencydoctor.model.diagnosis import Answer, Finding
-from latencydoctor.model.evidence import Evidence, Gap, GapReason, Measure
+from latencydoctor.model.evidence import Evidence, Gap, Measure
 
 INSIDE = "."
 """Between a rule's id and the name of its threshold, where a deployment overrides one."""
@@ -99,15 +99,12 @@ def _before(evidence: Evidence) -> Evidence | None:
     if evidence.baseline_window is None:
         return None
     measures = (_was(measure) for measure in evidence.measures)
-    known = tuple(measure for measure in measures if measure is not None)
-    lost = {measure.signal for measure in evidence.measures} - {measure.signal for measure in known}
-    gaps = tuple(Gap(signal, GapReason.TOO_FEW_SAMPLES, "no baseline") for signal in sorted(lost))
-    return replace(evidence, measures=known, gaps=(*gaps, *evidence.gaps), log_events=())
+    return replace(evidence, measures=tuple(one for one in measures if one is not None), log_events=())
 
 
 def _was(measure: Measure) -> Measure | None:
     if measure.baseline is not None:
-        return replace(measure, value=measure.baseline, worst=measure.baseline)
+        return replace(measure, value=measure.baseline)
     return measure if measure.constant else None
 
 
