@@ -16,8 +16,7 @@ Survivors that no test can tell from the original, because they do the same:
 - conditions: `_unknown` reads of its leaf only the signal and the comparison, and the evidence only where no measure
   was seen; so another basis, or no evidence beside a measure, changes nothing. A leaf without a threshold and without
   a second signal is refused by the reader, so the name that it would look up does not matter.
-- examine: `_before` is only asked for answers, in which a gap is as unknown as a signal nobody offers, whatever it
-  says; `worst` is not compared by any condition; and no refutation and one of None are both none.
+- examine: no refutation and one of None are both none.
 - suspects: None is as false as False; a cause that waits for nothing adds nothing to what is waited for.
 """
 
