@@ -40,6 +40,20 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """What is taken away at a time: prefixes of metric names; `configuration` is the settings, which are no metrics."""
 
 
+SERVERS = {"triton": "nv_", "vllm": "vllm:", "torchserve": "ts_"}
+"""How the metrics of each engine begin."""
+
+
+def families_of(engine: str) -> tuple[str, ...]:
+    """The families whose absence an engine's diagnosis can feel; another server's metrics were never there."""
+    others = tuple(prefix for name, prefix in SERVERS.items() if name != engine)
+    return tuple(
+        family
+        for family, prefixes in FAMILIES.items()
+        if any(not prefix.startswith(others) for prefix in prefixes) or (not prefixes and engine != "vllm")
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """A metrics source that has never heard of one family."""

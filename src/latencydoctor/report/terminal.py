@@ -74,7 +74,8 @@ def _cause(cause: Cause, *, wide: bool) -> list[RenderableType]:
         rows.append(line("SYMPTOMS", _symptoms(cause)))
     rows.append(line("DO", Text(cause.advice, style="bold")))
     if cause.not_this:
-        rows.append(line("DO NOT", Text(cause.not_this)))
+        # The label says it already.
+        rows.append(line("DO NOT", Text(cause.not_this.removeprefix("Do not "))))
     return rows
 
 
