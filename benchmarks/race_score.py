@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.faults import Case
-from benchmarks.race_tools import Answer
+from benchmarks.race_tools import NO_CAUSE, Answer
 from benchmarks.race_words import INFERPILOT, OURS, VLLM_DOCTOR, has_a_word, meant
 
 TOOLS = (OURS, VLLM_DOCTOR, INFERPILOT)
@@ -34,11 +34,16 @@ class Judged:
 
     @property
     def outcome(self) -> str:
-        """`right`: the first finding names the cause, or there is none on a healthy case. `silent`: none on a fault."""
+        """`right`: the first finding names the cause, or there is none on a healthy case. `silent`: none on a fault.
+
+        An incident that is reported without a cause is silent, too: it names nothing that could be wrong.
+        """
         if self.answer.said is None:
             return "failed"
         if not self.words:
             return "right" if self.case.healthy else "silent"
+        if self.words[0] == NO_CAUSE and not self.case.healthy:
+            return "silent"
         return "right" if self._names(self.words[0]) else "wrong"
 
     @property
@@ -73,7 +78,7 @@ def by_case(judged: Sequence[Judged]) -> list[str]:
         truth = next(iter(mine.values())).case.cause or "healthy"
         cells = (f"{MARKS[mine[tool].outcome]} {', '.join(mine[tool].words[:1]) or '-':<30}" for tool in TOOLS)
         lines.append(f"{case_id:<32}{truth:<24}{''.join(cells)}".rstrip())
-    return [*lines, "+ right  x wrong  . says nothing on a fault  ! failed"]
+    return [*lines, "+ right  x wrong  . names no cause of a fault  ! failed"]
 
 
 def by_tool(judged: Sequence[Judged], versions: dict[str, str]) -> list[str]:
@@ -98,7 +103,7 @@ def _figures(mine: Sequence[Judged]) -> dict[str, str]:
         "faults: named in any finding": _of([one.right_somewhere for one in faults]),
         "faults it has a word for: named first": _of([one.right for one in known]),
         "faults: something else named first": str(outcomes["wrong"]),
-        "faults: nothing said": str(outcomes["silent"]),
+        "faults: no cause named": str(outcomes["silent"]),
         "healthy: nothing found": _of([one.right for one in healthy]),
         "do not scale: advises replicas": _of([one.advises_replicas for one in fixed]),
         "could not be run or read": str(sum(one.outcome == "failed" for one in mine)),

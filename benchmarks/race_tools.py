@@ -81,10 +81,7 @@ class Field:
         self._home = home
 
     def ask(self, run: Run, url: str) -> list[Answer]:
-        """All answers on a run that a Prometheus at `url` holds and that ends now.
-
-        Ours comes last: while the others read, the run's end becomes the past.
-        """
+        """All answers on a run that a Prometheus at `url` holds and that is about to end; ours comes last."""
         before, after = self._home / "before.prom", self._home / "after.prom"
         before.write_text(page(run, BETWEEN_PAGES_S), encoding="utf-8")
         after.write_text(page(run, 0.0), encoding="utf-8")

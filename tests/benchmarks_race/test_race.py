@@ -15,7 +15,7 @@ from benchmarks.race import QUICK_CASES, wanted
 from benchmarks.race_environment import PINS, pinned
 from benchmarks.race_pages import ending, page
 from benchmarks.race_score import TOOLS, Judged, by_case, by_tool, misses, replicas, share
-from benchmarks.race_tools import Answer, Said, inferpilot, ours, vllm_doctor
+from benchmarks.race_tools import NO_CAUSE, Answer, Said, inferpilot, ours, vllm_doctor
 from benchmarks.race_words import INFERPILOT, INFERPILOT_NOTHING, MEANT, OURS, VLLM_DOCTOR, has_a_word, meant
 
 CASES = {case.id: case for case in load_cases()}
@@ -38,7 +38,8 @@ def judged(case: str, tool: str, *words: str, advises: bool = False, took_s: flo
         ("kv-full", VLLM_DOCTOR, ("a_rule_of_a_later_version",), "wrong"),
         ("healthy-idle", INFERPILOT, (), "right"),
         ("healthy-idle", INFERPILOT, ("not_kv_bound",), "wrong"),
-        ("healthy-idle", OURS, ("no known cause",), "wrong"),
+        ("healthy-idle", OURS, (NO_CAUSE,), "wrong"),
+        ("kv-full", OURS, (NO_CAUSE,), "silent"),
     ],
 )
 def test_right_is_who_names_the_cause_first_or_finds_nothing_where_there_is_nothing(
@@ -125,7 +126,7 @@ def test_inferpilots_verdict_is_its_finding_unless_it_found_nothing(verdict: str
         ("incident", {"id": "saturation", "scaling": "cures"}, Said(("saturation", "retry-storm"), True)),
         ("incident", {"id": "kv-preemption", "scaling": "buys time"}, Said(("kv-preemption", "retry-storm"), True)),
         ("incident", {"id": "dns-slow", "scaling": "wrong"}, Said(("dns-slow", "retry-storm"), False)),
-        ("incident", None, Said(("no known cause",), False)),
+        ("incident", None, Said((NO_CAUSE,), False)),
         ("healthy", None, Said((), False)),
         ("cannot tell", None, Said((), False)),
     ],
@@ -192,7 +193,7 @@ def test_the_tables_hold_every_figure() -> None:
     assert rows["right"] == ["2/2", "=", "1.00", "1/2", "=", "0.50", "0/2", "=", "0.00"]
     assert rows["faults it has a word for: named first"] == ["1/1", "0/0", "0/1"]
     assert rows["faults: something else named first"] == ["0", "1", "0"]
-    assert rows["faults: nothing said"] == ["0", "0", "1"]
+    assert rows["faults: no cause named"] == ["0", "0", "1"]
     assert rows["do not scale: advises replicas"] == ["0/1", "1/2", "0/1"]
     assert rows["wall time, longest"] == ["1.00", "s", "1.00", "s", "3.00", "s"]
     assert [line.split() for line in misses(every, VLLM_DOCTOR)] == [
