@@ -59,8 +59,8 @@ SEED = 7
 """Not one of those that `make accuracy` runs, on which the rules were looked at while they were written."""
 
 LEAD_S = 12.0
-"""The run ends this much after it is loaded. Until then Prometheus answers as it would of servers that still run, so that
-no tool reads a past that another has let go by; what lies ahead of the clock it does not tell."""
+"""The run ends this much after it is loaded. Until then Prometheus answers as it would of servers that still run, so
+that no tool reads a past that another has let go by; what lies ahead of the clock it does not tell."""
 
 
 def wanted(environment: Mapping[str, str]) -> list[Case]:
