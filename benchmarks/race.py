@@ -22,8 +22,10 @@ latencydoctor
 The words of the other two are not the matrix's. What they mean is in benchmarks/race_words.py, and it is generous: a
 finding counts for each cause that its title, its list of likely causes or its advice mentions. Ours has to be exact.
 They read vLLM's metrics alone, so most of what goes wrong around it (GPU clocks, proxy, DNS, Kubernetes) is out of
-their reach; the row "faults it has a word for" leaves those out. And ours was
-developed beside this matrix, half of which its authors had not seen; theirs were not.
+their reach; the row "faults it has a word for" leaves those out. And ours was developed beside
+this matrix (half of its faults are by someone who had not seen a rule), theirs were not.
+
+Gauges are read at one moment, which differs from race to race: a case or two of each tool may turn out otherwise.
 
 The last line of stdout is one JSON object: shares of all cases that are right, and the number of cases.
 """
@@ -56,7 +58,8 @@ QUICK_CASES = (
     "thermal",
 )
 SEED = 7
-"""Not one of those that `make accuracy` runs, on which the rules were looked at while they were written."""
+"""Not one of those that `make accuracy` runs, on which the rules were looked at while they were written. With it, too,
+every fault is an incident by its clients' latencies, and no healthy case is one."""
 
 LEAD_S = 12.0
 """The run ends this much after it is loaded. Until then Prometheus answers as it would of servers that still run, so
