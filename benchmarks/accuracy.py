@@ -135,13 +135,20 @@ def report(told: Sequence[Told]) -> None:
             in_three = share(group, lambda one: one.in_three)
             print(f"{title} {name:12} {len(group):5} runs   top-1 {share(group, _right):6.1%}   top-3 {in_three:6.1%}")
     for family, group in _grouped((one.removed, one) for one in told if one.removed):
-        wrong = share(group, lambda one: one.wrong_and_confident)
-        abstains = share(group, lambda one: one.cause is None)
-        print(
-            f"without {family:14} right {share(group, _right):6.1%}   "
-            f"abstains {abstains:6.1%}   wrong+sure {wrong:6.1%}"
-        )
+        print(f"without {family:14} {_standing(group)}")
+    print(f"with all of them       {_standing(whole)}")
     print(f"claims without proof: {sum(one.unproven for one in told)}")
+
+
+def _standing(group: Sequence[Told]) -> str:
+    """How often a group is right, silent, and wrong without or with a reservation."""
+    parts = (
+        ("right", _right),
+        ("no cause", lambda one: one.cause is None),
+        ("wrong and sure", lambda one: one.wrong_and_confident),
+        ("wrong with a reservation", lambda one: one.wrong_and_medium),
+    )
+    return "   ".join(f"{name} {share(group, counts):6.1%}" for name, counts in parts)
 
 
 def _right(one: Told) -> bool:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from benchmarks.faults import Case
 
-CONFIDENT = ("high", "medium")
+CONFIDENT = ("high",)
+"""Medium says that there is a reservation, and which; the report shows those beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,13 @@ class Told:
 
     @property
     def wrong_and_confident(self) -> bool:
-        """Whether a wrong cause is stated with more than low confidence."""
+        """Whether a wrong cause is stated without a reservation."""
         return self.cause is not None and not self.right and self.confidence in CONFIDENT
+
+    @property
+    def wrong_and_medium(self) -> bool:
+        """Whether a wrong cause is stated with one reservation."""
+        return self.cause is not None and not self.right and self.confidence == "medium"
 
 
 def share(told: Iterable[Told], counts: Callable[[Told], bool]) -> float:

@@ -80,7 +80,7 @@ def load_content(named: Path | None) -> Content:
 
 def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed:
     """Collect (or replay), assemble, conclude."""
-    content = load_content(request.content)
+    content = read_everything(locate(request.content), dialects=request.bundle is None)
     playbook = named_playbook(content, request.playbook)
     configuration = load_configuration(request)
     refuse_unknown_thresholds(configuration, playbook, content.causes)

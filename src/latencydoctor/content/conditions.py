@@ -16,7 +16,7 @@ def read_condition(node: Mapping, thresholds: frozenset[str]) -> Condition:
     """The condition a mapping holds; every number in it is a name out of `thresholds`.
 
     Beside any form may stand `where: <signal>`: then it only applies where that is measured, and is unknown elsewhere.
-    `never: true` beside it says that nothing of the kind can be there.
+    `never: true` beside it says that nothing of the kind can be there, `always: true` that nothing speaks against it.
     """
     where = node.text("where", "")
     result = _read(node, thresholds)
@@ -36,10 +36,11 @@ def _read(node: Mapping, thresholds: frozenset[str]) -> Condition:
         return Not(read_condition(inner, thresholds)) if inner else NEVER
     if "log" in node:
         return LogLeaf(node.text("log"), node.whole("at_least", 1))
-    if "never" in node:
-        if not node.flag("never") or "where" not in node:
-            node.problem("never must be true and stand beside `where: <signal>`", "never")
-        return AnyOf(())
+    for word, answer in (("never", AnyOf(())), ("always", All(()))):
+        if word in node:
+            if not node.flag(word) or "where" not in node:
+                node.problem(f"{word} must be true and stand beside `where: <signal>`", word)
+            return answer
     return _leaf(node, thresholds)
 
 

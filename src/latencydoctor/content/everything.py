@@ -10,7 +10,7 @@ from latencydoctor.content.causes import load_causes
 from latencydoctor.content.locate import ContentRoot
 from latencydoctor.content.playbooks import load_all
 from latencydoctor.content.rules import load_log_rules
-from latencydoctor.content.signals import read_signals
+from latencydoctor.content.signals import read_signal_names, read_signals
 from latencydoctor.errors import ContentError, ContentErrors, Location
 from latencydoctor.model.cause import CauseRule
 from latencydoctor.model.playbook import Condition, Leaf, LogLeaf, Not, Playbook, Where
@@ -30,17 +30,18 @@ class Content:
     playbooks: tuple[Playbook, ...]
 
 
-def read_everything(root: ContentRoot, *, compiled: bool = False) -> Content:
+def read_everything(root: ContentRoot, *, compiled: bool = False, dialects: bool = True) -> Content:
     """All content; `ContentErrors` with every problem of every file, each with its file and line.
 
-    `compiled` also tries the log patterns with their engine, which takes half a second.
+    `compiled` also tries the log patterns with their engine, which takes half a second. Without `dialects` they are
+    left out: a replay asks no server.
     """
     errors: list[ContentError] = []
     log_rules = _gather(lambda: load_log_rules(root, compiled=compiled), errors) or ()
-    signals, dialects = _gather(lambda: read_signals(root), errors) or ((), ())
+    signals, spoken = _gather(lambda: _read_signals(root, dialects), errors) or ((), ())
     causes = _gather(lambda: load_causes(root), errors) or ()
     playbooks = _gather(lambda: load_all(root.path), errors) or ()
-    content = Content(log_rules, signals, dialects, causes, playbooks)
+    content = Content(log_rules, signals, spoken, causes, playbooks)
     # References into a folder that could not be read would all look broken.
     if not errors:
         errors += _broken_references(content, root)
@@ -48,6 +49,10 @@ def read_everything(root: ContentRoot, *, compiled: bool = False) -> Content:
         hints = dict.fromkeys(error.hint for error in errors if error.hint)
         raise ContentErrors(tuple(errors), hint=" ".join(hints))
     return content
+
+
+def _read_signals(root: ContentRoot, dialects: bool) -> tuple[tuple[SignalName, ...], tuple[Dialect, ...]]:
+    return read_signals(root) if dialects else (read_signal_names(root), ())
 
 
 def _gather(read: Callable[[], _Kind], errors: list[ContentError]) -> _Kind | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from latencydoctor.diagnosis.findings import found
 from latencydoctor.model.diagnosis import Answer, Finding
 from latencydoctor.model.evidence import Evidence, Gap, GapReason, Measure, Proof
 from latencydoctor.model.playbook import All, AnyOf, Basis, Comparison, Condition, FirstKnown, Leaf, LogLeaf, Not, Where
@@ -67,20 +68,7 @@ def _where(signal: str, part: Condition, evidence: Evidence, thresholds: dict[st
     if inner.findings:
         return inner
     # "Never, where this is measured": that it is measured is the whole reason.
-    found = Finding(
-        signal=signal,
-        answer=inner.answer,
-        comparison=MEASURED.value,
-        value=seen.value,
-        threshold=None,
-        baseline=seen.baseline,
-        unit=seen.unit,
-        window=seen.window,
-        proof=seen.proof,
-        simulated=seen.simulated,
-        family=seen.family,
-    )
-    return Judged(inner.answer, (found,))
+    return Judged(inner.answer, (found(seen, inner.answer, MEASURED.value),))
 
 
 def _every(answers: tuple[Answer, ...]) -> Answer:
@@ -111,19 +99,7 @@ def _compare(leaf: Leaf, evidence: Evidence, thresholds: dict[str, float]) -> Fi
     if leaf.basis is Basis.RISE and seen.baseline is not None:
         shown_value, shown_bound = seen.value, bound + seen.baseline
     answer = Answer.YES if _OPERATORS[leaf.comparison](value, bound) else Answer.NO
-    return Finding(
-        signal=leaf.signal,
-        answer=answer,
-        comparison=leaf.comparison.value,
-        value=shown_value,
-        threshold=shown_bound,
-        baseline=seen.baseline,
-        unit=seen.unit,
-        window=seen.window,
-        proof=seen.proof,
-        simulated=seen.simulated,
-        family=seen.family,
-    )
+    return found(seen, answer, leaf.comparison.value, shown_bound, shown_value)
 
 
 def _bound(leaf: Leaf, evidence: Evidence, thresholds: dict[str, float]) -> float | Gap:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from latencydoctor.diagnosis.conditions import judge
+from latencydoctor.diagnosis.conditions import MEASURED, judge
 from latencydoctor.model.cause import CauseKind, CauseRule
 from latencydoctor.model.diagnosis import Answer, Finding
 from latencydoctor.model.evidence import Evidence, Gap, GapReason, Measure
@@ -45,8 +45,12 @@ class Examined:
 
     @property
     def agreeing(self) -> tuple[Finding, ...]:
-        """The comparisons that say yes, one a signal: of several the last, since guards stand first in a rule."""
-        return tuple({one.signal: one for one in self.findings if one.answer is Answer.YES}.values())
+        """The comparisons that say yes, one a signal: of several the last, since guards stand first in a rule.
+
+        That a signal is measured at all says what kind of server it is, and speaks for nothing.
+        """
+        said_yes = (one for one in self.findings if one.answer is Answer.YES)
+        return tuple({one.signal: one for one in said_yes if one.comparison != MEASURED.value}.values())
 
     @property
     def gaps(self) -> tuple[Gap, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from latencydoctor.diagnosis.confidence import confidence_in
 from latencydoctor.diagnosis.examine import Examined, Standing, by_id, examine
+from latencydoctor.diagnosis.findings import found
 from latencydoctor.diagnosis.ledger import LEDGER_SIGNALS, split_time
 from latencydoctor.diagnosis.suspects import (
     NOTHING,
@@ -66,8 +67,8 @@ def diagnose(evidence: Evidence, knowledge: Knowledge) -> Diagnosis:
 
 def _only_the_tree(walked: Walked, examined: Sequence[Examined]) -> Examined | None:
     """The tree's cause where no rule holds, unless its own rule refutes it."""
-    found = by_id(examined).get(walked.verdict.cause or "")
-    return found if found is not None and found.standing is Standing.NOT_EVALUABLE else None
+    one = by_id(examined).get(walked.verdict.cause or "")
+    return one if one is not None and one.standing is Standing.NOT_EVALUABLE else None
 
 
 def _tree(walked: Walked, top: Examined | None, examined: Sequence[Examined]) -> TreeAnswer:
@@ -159,19 +160,7 @@ def _moved(signal: str, evidence: Evidence) -> bool:
 def _symptom(signal: str, evidence: Evidence) -> Finding:
     seen = evidence.find(signal)
     assert isinstance(seen, Measure), "only signals that moved are symptoms"
-    return Finding(
-        signal=signal,
-        answer=Answer.YES,
-        comparison="moved from",
-        value=seen.value,
-        threshold=None,
-        baseline=seen.baseline,
-        unit=seen.unit,
-        window=seen.window,
-        proof=seen.proof,
-        simulated=seen.simulated,
-        family=seen.family,
-    )
+    return found(seen, Answer.YES, "moved from")
 
 
 def _missing(steps: tuple[Step, ...], evidence: Evidence, playbook: Playbook) -> tuple[Gap, ...]:

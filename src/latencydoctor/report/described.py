@@ -60,6 +60,8 @@ def _lines(condition: Condition, thresholds: dict[str, float], depth: int = 0) -
             return [indent + _leaf(condition, thresholds)]
         case LogLeaf(rule=rule, at_least=at_least):
             return [f"{indent}log events {rule} ≥ {at_least}"]
+        case Where(signal=signal, part=All(parts=())):
+            return [f"{indent}always where {signal} is measured"]
         case Where(signal=signal, part=AnyOf(parts=())):
             return [f"{indent}never where {signal} is measured"]
         case Where(signal=signal, part=part):

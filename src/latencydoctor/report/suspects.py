@@ -20,6 +20,9 @@ def beside_the_cause(result: Diagnosis, *, verbose: bool) -> list[RenderableType
     if result.incident.state is not IncidentState.INCIDENT:
         return []
     rows: list[RenderableType] = []
+    if verbose and result.cause is not None and result.cause.against:
+        told = (f"{name(one.signal)} {compared(one)}" for one in result.cause.against)
+        rows.append(line("AGAINST", Text("; ".join(dict.fromkeys(told)))))
     if result.contributing:
         shown = result.contributing if verbose else result.contributing[:_SHOWN_CONTRIBUTING]
         rows.append(block("ALSO", _suspects(shown, wrap=verbose)))

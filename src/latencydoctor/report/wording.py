@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from latencydoctor.model.diagnosis import Answer, Finding
 from latencydoctor.report.units import amount
 
@@ -34,6 +36,9 @@ _NAMES = {
     "settings_generation": "settings generation",
     "settings_error": "failed settings",
 }
+_UNIT = re.compile(r"_(ms|ratio|eps|rps|ips|bytes|s|c|w)$")
+"""The value beside the name says its unit."""
+
 _WORDS = {"above": ">", "below": "<", "at_least": "≥", "at_most": "≤"}
 _REFUTED = {"above": "≤", "below": "≥", "at_least": "<", "at_most": ">"}
 
@@ -42,7 +47,7 @@ def name(signal: str) -> str:
     """The signal's name for people."""
     if signal.startswith("log:"):
         return f"log events {signal[4:]}"
-    return _NAMES.get(signal, signal.replace("_", " "))
+    return _NAMES.get(signal, _UNIT.sub("", signal.removeprefix("config_")).replace("_", " "))
 
 
 def compared(finding: Finding) -> str:

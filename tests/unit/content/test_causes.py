@@ -99,3 +99,6 @@ def test_a_condition_may_apply_to_some_servers_only(tmp_path: Path) -> None:
     write(tmp_path, "slow", old="{signal: network_time_ms, above: limit}", new=new)
     (found,) = load_causes(ContentRoot(tmp_path, "checkout"))
     assert found.refute == Where("batch_size_mean", AnyOf(()))
+    write(tmp_path, "slow", old="{signal: network_time_ms, above: limit}", new=new.replace("never", "always"))
+    (found,) = load_causes(ContentRoot(tmp_path, "checkout"))
+    assert found.refute == Where("batch_size_mean", All(()))

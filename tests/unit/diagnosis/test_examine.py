@@ -7,7 +7,7 @@ from dataclasses import replace
 from latencydoctor.diagnosis.examine import Examined, Standing, examine
 from latencydoctor.model.cause import CauseKind, CauseRule
 from latencydoctor.model.evidence import Measure
-from latencydoctor.model.playbook import All, AnyOf, Basis, LogLeaf
+from latencydoctor.model.playbook import All, AnyOf, Basis, LogLeaf, Where
 from tests.unit.builders import event, evidence, gap, measure
 from tests.unit.diagnosis.rules import above, rule
 
@@ -87,3 +87,10 @@ def test_a_signal_that_is_compared_twice_is_shown_by_its_last_comparison() -> No
     twice = rule("twice", 10, AnyOf((above("queue_time_ms"), above("queue_time_ms", basis=Basis.RATIO_TO_BASELINE))))
     found = stand(twice, measure("queue_time_ms", 50, 2))
     assert [(one.threshold, one.baseline) for one in found.agreeing] == [(20.0, 2.0)]
+
+
+def test_that_a_signal_is_measured_at_all_speaks_for_nothing() -> None:
+    guarded = rule("guarded", 10, All((above("queue_time_ms"), Where("batch_size_mean", All(())))))
+    found = stand(guarded, measure("queue_time_ms", 50, 2), measure("batch_size_mean", 3, 3))
+    assert found.standing is Standing.CONFIRMED
+    assert [one.signal for one in found.agreeing] == ["queue_time_ms"]
