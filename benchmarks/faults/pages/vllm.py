@@ -64,6 +64,9 @@ def _requests(scene: Scene, target: Target, replica: int, labels: dict[str, str]
         "request_queue_time_seconds": Spread(times, done["queue_s"], REQUEST_S),
         "request_prefill_time_seconds": Spread(times, done["prefill_s"], REQUEST_S),
         "request_decode_time_seconds": Spread(times, done["decode_s"], REQUEST_S),
+        "request_time_per_output_token_seconds": Spread(
+            times, done["decode_s"] / np.maximum(done["output"] - 1, 1), ITL_S
+        ),
         "request_inference_time_seconds": Spread(times, done["prefill_s"] + done["decode_s"], REQUEST_S),
         "request_prompt_tokens": Spread(times, done["prompt"], LENGTHS),
         "request_generation_tokens": Spread(times, done["output"], LENGTHS),
