@@ -122,7 +122,10 @@ def test_percentiles_are_of_the_minute_and_in_milliseconds() -> None:
 
 
 def test_replicas_add_up_and_their_means_are_weighted() -> None:
-    """The rule for the other replica: the same pages under another name, as if it had been scraped as well."""
+    """The rule for the other replica: the same pages under another name, as if it had been scraped as well.
+
+    Busy instances are those of a replica, to be held against how many each has.
+    """
     one = load()
     two = [*one, *((time_s, "other:8002", text) for time_s, _, text in one)]
     for model in ("plain", "cached"):
@@ -130,7 +133,7 @@ def test_replicas_add_up_and_their_means_are_weighted() -> None:
         assert {double.pop(signal) for signal in ("replica_imbalance_ratio", "slowest_replica_ratio")} == {1.0}
         assert set(single) == set(double)
         summed = {
-            "request_rate_rps", "queue_depth", "concurrency", "execution_rate_eps", "instance_busy_ratio",
+            "request_rate_rps", "queue_depth", "concurrency", "execution_rate_eps",
             "cache_lookup_rate_rps", "cache_entry_count", "hot_step_queue_depth", "pending_growth_rps",
         }  # fmt: skip
         for signal, value in single.items():
