@@ -78,7 +78,7 @@ bench-diagnose: setup ## a diagnosis from a bundle and from Prometheus servers o
 drills: setup ## how often each fault done to the real stack is diagnosed right (RUNS=3 of each, FAULTS=a,b)
 	@$(BIN)/python -m benchmarks.drills
 
-accuracy: setup ## how often the cause is right: the fault matrix in a real Prometheus, five seeds (QUICK=1: every fifth case, one)
+accuracy: setup ## how often the cause is right: the fault matrix in a real Prometheus, SEEDS=5 times each (QUICK=1: every fifth case, once)
 	@$(BIN)/python -m benchmarks.accuracy
 
 race: setup ## the matrix' vLLM cases to two other tools at pinned versions and to this one (QUICK=1: seven of them)
