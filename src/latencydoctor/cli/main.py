@@ -59,7 +59,7 @@ GARBAGE_AFTER = 100_000
 
 def main() -> None:
     """Run the command line and exit; the only place that catches everything."""
-    # Reading rules makes many objects at once and keeps them: looking for garbage among them costs a tenth of a diagnosis.
+    # Reading rules makes many objects that stay; looking for garbage among them costs a tenth of a diagnosis.
     gc.set_threshold(GARBAGE_AFTER)
     signal.signal(signal.SIGTERM, _terminate)
     streams.prepare()
