@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Contract -> a module, and an import added to it that the contract must report.
 VIOLATIONS = {
     "flow": ("content/locate.py", "import latencydoctor.stack.layout"),
-    "patient": ("stack/layout.py", "import latencydoctor.evidence.clock"),
+    "patient": ("stack/layout.py", "import latencydoctor.evidence.logs.clock"),
     "pure-core": ("diagnosis/walk.py", "import logging"),
     "model-stdlib": ("model/evidence.py", "import numpy"),
     "acyclic": ("model/evidence.py", "import latencydoctor.model.diagnosis"),
@@ -26,7 +26,7 @@ VIOLATIONS = {
     "rich": ("app/ports.py", "import rich.console"),
     "pandas": ("cli/main.py", "import pandas"),
     "numpy": ("report/units.py", "import numpy"),
-    "hyperscan": ("evidence/lines.py", "import hyperscan"),
+    "hyperscan": ("evidence/logs/lines.py", "import hyperscan"),
     "prometheus": ("sources/logfiles.py", "import prometheus_api_client"),
     "promql": ("sources/pages.py", "import promql_parser"),
     "http": ("app/ports.py", "import requests"),

@@ -7,8 +7,8 @@ import re
 from latencydoctor.content.locate import ContentRoot, yaml_files
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import Location
-from latencydoctor.evidence.quantities import unbounded
-from latencydoctor.evidence.scan import PatternError, match_lines
+from latencydoctor.evidence.logs.quantities import unbounded
+from latencydoctor.evidence.logs.scan import PatternError, match_lines
 from latencydoctor.model.evidence import Severity
 from latencydoctor.model.rule import LogRule, NumberGate
 

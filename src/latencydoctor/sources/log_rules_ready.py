@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs import scanner_for
-from latencydoctor.evidence.scan import Scanner
+from latencydoctor.evidence.logs.reader import scanner_for
+from latencydoctor.evidence.logs.scan import Scanner
 from latencydoctor.model.rule import LogRule
 
 

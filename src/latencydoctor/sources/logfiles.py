@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from latencydoctor.evidence.logs import LogReader
-from latencydoctor.evidence.scan import CHUNK_BYTES, whole_lines
+from latencydoctor.evidence.logs.reader import LogReader
+from latencydoctor.evidence.logs.scan import CHUNK_BYTES, whole_lines
 from latencydoctor.model.evidence import Gap, GapReason, QueryRecord, Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from latencydoctor.evidence.scan import CHUNK_BYTES
+from latencydoctor.evidence.logs.scan import CHUNK_BYTES
 from latencydoctor.model.evidence import GapReason, Severity, Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule

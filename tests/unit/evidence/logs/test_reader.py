@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs import SHOWN_CHARACTERS, LogReader, scanner_for
-from latencydoctor.evidence.scan import whole_lines
+from latencydoctor.evidence.logs.reader import SHOWN_CHARACTERS, LogReader, scanner_for
+from latencydoctor.evidence.logs.scan import whole_lines
 from latencydoctor.model.evidence import LogEvent, Severity, Window
 from latencydoctor.model.rule import LogRule, NumberGate
 

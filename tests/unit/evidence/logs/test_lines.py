@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latencydoctor.evidence.lines import LineRecord, clean, read_line
+from latencydoctor.evidence.logs.lines import LineRecord, clean, read_line
 
 REFERENCE_S = 1_796_100_000.0
 MOMENT_S = 1_796_023_226.0

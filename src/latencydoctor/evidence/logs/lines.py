@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeGuard, cast
 
-from latencydoctor.evidence.clock import parse_rfc3339, resolve_year
+from latencydoctor.evidence.logs.clock import parse_rfc3339, resolve_year
 
 _TRITON = re.compile(
     r"([EWI])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d\.\d{1,9}) \d+ [\w./-]+:\d+\] ?(.*)", re.ASCII | re.DOTALL

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from latencydoctor.evidence.quantities import find_numbers, in_unit, unbounded
+from latencydoctor.evidence.logs.quantities import find_numbers, in_unit, unbounded
 
 
 @pytest.mark.parametrize(

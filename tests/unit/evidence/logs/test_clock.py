@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from latencydoctor.evidence.clock import parse_rfc3339, resolve_year
+from latencydoctor.evidence.logs.clock import parse_rfc3339, resolve_year
 
 
 def epoch(text: str) -> float:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.lines import LineRecord, clean, read_line
-from latencydoctor.evidence.quantities import find_numbers
+from latencydoctor.evidence.logs.lines import LineRecord, clean, read_line
+from latencydoctor.evidence.logs.quantities import find_numbers
+from latencydoctor.evidence.logs.scan import Block, PatternError, RawLine, Scanner
 from latencydoctor.evidence.redact import redact
-from latencydoctor.evidence.scan import Block, PatternError, RawLine, Scanner
 from latencydoctor.model.evidence import LogEvent, Window
 from latencydoctor.model.rule import LogRule, NumberGate
 

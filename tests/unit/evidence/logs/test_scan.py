@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.scan import (
+from latencydoctor.evidence.logs.scan import (
     LOOK_BACK_BYTES,
     MAX_LINE_BYTES,
     Block,

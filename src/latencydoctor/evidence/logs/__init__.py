@@ -1,0 +1,1 @@
+"""The log pyramid: from bytes to events, one a rule, with their times, counts and places."""
