@@ -132,6 +132,20 @@ class Mapping:
             return default
         return tuple(values)
 
+    def wholes(self, key: str, default: tuple[int, ...] | _Required = REQUIRED) -> tuple[int, ...]:
+        """A list of whole numbers."""
+        values: list[int] = []
+        for index, node in enumerate(self._sequence(key, default)):
+            value = construct(node)
+            if isinstance(value, int) and not isinstance(value, bool):
+                values.append(value)
+            else:
+                message = f"{self._dotted(key)}[{index}] must be a whole number, not {_shown(value)}"
+                self.problems.add(message, location_of(self.path, node))
+        if key not in self._nodes and not isinstance(default, _Required):
+            return default
+        return tuple(values)
+
     def texts_or_mappings(self, key: str) -> tuple[str | Mapping, ...]:
         """A list, empty when it is absent, whose items are texts or mappings; others are noted and left out."""
         items: list[str | Mapping] = []

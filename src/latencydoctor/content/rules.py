@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from latencydoctor.content.locate import ContentRoot, yaml_files
+from latencydoctor.content.log_match import Match, read_match
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import Location
-from latencydoctor.evidence.logs.quantities import unbounded
-from latencydoctor.evidence.logs.scan import PatternError, match_lines
 from latencydoctor.model.evidence import Severity
-from latencydoctor.model.rule import LogRule, NumberGate
+from latencydoctor.model.rule import LogRule
 
 STATUSES = ("stable", "test", "experimental")
 
@@ -18,8 +15,8 @@ STATUSES = ("stable", "test", "experimental")
 def load_log_rules(root: ContentRoot, *, compiled: bool = False) -> tuple[LogRule, ...]:
     """All log rules of a content root, by id; raises `ContentErrors` with every problem and its place.
 
-    `compiled` also tries each pattern with the engine, which takes half a second; without it a bad pattern is found,
-    with its rule but not its line, by whoever compiles the rules to use them.
+    `compiled` also tries each pattern with the engine, which takes half a second, and that `echo_of` names rules there
+    are; without it a bad pattern is found, with its rule but not its line, by whoever compiles the rules to use them.
     """
     problems = Problems()
     rules = _read(root, problems, compiled)
@@ -29,6 +26,7 @@ def load_log_rules(root: ContentRoot, *, compiled: bool = False) -> tuple[LogRul
 
 def _read(root: ContentRoot, problems: Problems, compiled: bool) -> tuple[LogRule, ...]:
     rules: dict[str, LogRule] = {}
+    tops: dict[str, Mapping] = {}
     for path in yaml_files(root.rules / "logs"):
         top = load_mapping(path, problems, root.shown(path))
         if top is None:
@@ -38,83 +36,74 @@ def _read(root: ContentRoot, problems: Problems, compiled: bool) -> tuple[LogRul
             top.problem(f"id is {rule.id!r} but the file is called {path.stem!r}; they must be the same", "id")
         if rule.id in rules:
             top.problem(f"another file has the id {rule.id!r} too", "id")
-        rules[rule.id] = rule
+        rules[rule.id], tops[rule.id] = rule, top
     if not rules and not problems.found:
         shown = root.shown(root.rules / "logs")
         problems.add("there are no log rules", Location(shown), "A file a class: rules/logs/<area>/<id>.yaml.")
+    if compiled:
+        _check_echoes(rules, tops)
     return tuple(rules[rule_id] for rule_id in sorted(rules))
 
 
+def _check_echoes(rules: dict[str, LogRule], tops: dict[str, Mapping]) -> None:
+    """An echo needs the rule that it echoes, and no two rules may echo each other: neither would be raised."""
+    for rule_id, rule in rules.items():
+        for original in rule.echo_of:
+            if original not in rules:
+                tops[rule_id].problem(f"echo_of names {original!r}, which is no log rule", "echo_of")
+            elif rules[original].benign:
+                tops[rule_id].problem(f"echo_of names {original!r}, which is benign and never raised", "echo_of")
+            elif rule_id in _originals(original, rules):
+                tops[rule_id].problem(f"echo_of: {rule_id!r} and {original!r} are echoes of each other", "echo_of")
+
+
+def _originals(rule_id: str, rules: dict[str, LogRule]) -> set[str]:
+    """The rule, and all that it echoes directly or through others."""
+    found: set[str] = set()
+    waiting = [rule_id]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += rules[one].echo_of if one in rules else ()
+    return found
+
+
 def _rule(top: Mapping, compiled: bool) -> LogRule:
-    match = top.mapping("match")
+    benign = top.flag("benign", False)
+    block = top.mapping("match")
+    match = read_match(block, compiled=compiled, benign=benign) if block else Match()
+    level = Severity(top.choice("level", tuple(level.value for level in Severity)))
+    echo_of = top.texts("echo_of", ())
+    if benign and level is not Severity.INFO:
+        top.problem(f"level is {level.value!r}, but a benign rule raises nothing", "level", "Write level: INFO.")
+    if benign and echo_of:
+        top.problem("a benign rule raises nothing, so it cannot be an echo", "echo_of")
     rule = LogRule(
         id=top.text("id"),
         title=top.text("title"),
         status=top.choice("status", STATUSES),
-        level=Severity(top.choice("level", tuple(level.value for level in Severity))),
-        patterns=_patterns(match, "any", required=True, compiled=compiled) if match else (),
-        unless=_patterns(match, "unless", required=False, compiled=compiled) if match else (),
-        numbers=_numbers(match) if match else (),
-        gate=_gate(match) if match else None,
+        level=level,
+        patterns=match.patterns,
+        unless=match.unless,
+        numbers=match.numbers,
+        gate=match.gate,
         meaning=top.text("meaning"),
         falsepositives=top.texts("falsepositives"),
-        remedy=top.text("remedy"),
+        remedy=top.text("remedy", "") if benign else top.text("remedy"),
         references=top.texts("references"),
+        benign=benign,
+        level_at_least=match.level_at_least,
+        level_at_most=match.level_at_most,
+        programs=match.programs,
+        statuses=match.statuses,
+        burst=match.burst,
+        climbs=match.climbs,
+        only_after=match.only_after,
+        echoes=match.echoes,
+        recovered_by=match.recovered_by,
+        real_when=match.real_when,
+        echo_of=echo_of,
     )
-    if match:
-        match.close()
     top.close()
     return rule
-
-
-def _patterns(match: Mapping, key: str, *, required: bool, compiled: bool) -> tuple[str, ...]:
-    patterns = match.texts(key) if required else match.texts(key, ())
-    if required and not patterns and key in match:
-        match.problem("a rule without patterns matches nothing", key)
-    kept = list(patterns)
-    # Compiling them together is quick; only when that fails does it matter which one it was.
-    while compiled and kept:
-        try:
-            match_lines(kept)
-            break
-        except PatternError as error:
-            match.problem(f"{error.message}: {kept.pop(error.index)!r}", key, error.hint)
-    return tuple(kept)
-
-
-def _numbers(match: Mapping) -> tuple[str, ...]:
-    kept: list[str] = []
-    for pattern in match.texts("numbers", ()):
-        reason = unbounded(pattern)
-        try:
-            groups = re.compile(pattern).groupindex
-        except re.error as error:
-            reason = f"is no regular expression: {error}"
-        else:
-            reason = reason or ("" if groups else "has no named group, such as (?P<queue_ms>...)")
-        if reason:
-            match.problem(f"the number pattern {pattern!r} {reason}", "numbers")
-        else:
-            kept.append(pattern)
-    return tuple(kept)
-
-
-def _gate(match: Mapping) -> NumberGate | None:
-    gate = match.mapping("gate", None)
-    if gate is None:
-        return None
-    if ("above" in gate) == ("at_least_number" in gate):
-        gate.problem("a gate needs exactly one of: above, at_least_number")
-    absent = gate.choice("when_absent", ("silent", "counts"), "silent")
-    result = NumberGate(
-        group=gate.text("number"),
-        above=gate.number("above", 0.0),
-        at_least_group=gate.text("at_least_number", ""),
-        counts_when_absent=absent == "counts",
-    )
-    named = " ".join(match.texts("numbers", ()))
-    for name in filter(None, (result.group, result.at_least_group)):
-        if f"(?P<{name}>" not in named:
-            gate.problem(f"no number pattern has a group {name!r}")
-    gate.close()
-    return result

@@ -105,10 +105,13 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One event of the log pyramid, however many lines or copies told of it.
+    """One class of the log pyramid as it happened: `count` events, however many lines or copies told of each.
 
-    `line` is the first line's text with control bytes stripped and secrets redacted; `place` is file:line.
-    Times are seconds since the epoch, or None where the line carries no time.
+    `line` is the first event's line with control bytes stripped and secrets redacted; `place` is file:line of the log,
+    `file_line` that of the program which wrote it. Times are seconds since the epoch, or None where the lines carry
+    none; `first_s` is when the first event began, which a duration in its line may move back before its stamp.
+    `sources` are the pods, ranks or files that told of it, at most five. `echoes` counts what merely followed from
+    these events. `unclassified` marks lines that no rule knows: `line` is what they have in common.
     """
 
     rule: str
@@ -120,6 +123,10 @@ class LogEvent:
     line: str
     meaning: str
     numbers: tuple[tuple[str, float], ...] = ()
+    echoes: int = 0
+    sources: tuple[str, ...] = ()
+    file_line: str = ""
+    unclassified: bool = False
 
 
 @dataclass(frozen=True, slots=True)

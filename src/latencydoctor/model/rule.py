@@ -12,23 +12,47 @@ from latencydoctor.model.evidence import Severity
 class NumberGate:
     """A condition on the number that named group `group` parsed from the line; a line that fails it does not count.
 
-    The number must be above `above`, or at least as large as the group `at_least_group` where one is named;
-    `counts_when_absent` says what holds when a number is not in the line.
+    The number must be above `above` and below `below`, where they are given, or at least as large as the group
+    `at_least_group`; `counts_when_absent` says what holds when a number is not in the line.
     """
 
     group: str
-    above: float = 0.0
+    above: float | None = None
+    below: float | None = None
     at_least_group: str = ""
     counts_when_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class LogRule:
-    """One class of the log pyramid.
+class Burst:
+    """Fewer than `count` events within `within_s` seconds are no news, such as a probe that fails once."""
 
-    `patterns` are regular expressions in the common subset of hyperscan and re2, any of which makes a line a
-    candidate; `unless` are patterns that make the same line benign. `number` parses a figure from the line
-    (a regular expression with one named group) and `gate` decides on it.
+    count: int
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """A line whose coming, at most `within_s` seconds away, decides what an earlier or later one meant."""
+
+    patterns: tuple[str, ...]
+    within_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogRule:
+    """One class of the log pyramid, or (`benign`) a set of lines that mean nothing to any class.
+
+    `patterns` are regular expressions in the common subset of hyperscan and re2, judged on the message without its
+    wrappers and head, any of which makes a line a candidate; `unless` are patterns that make the same line benign.
+    Each of `numbers` parses figures from the line (a regular expression with named groups) and `gate` decides on one.
+
+    Which records count: `level_at_least` and `level_at_most` compare with the record's own level, `programs` with the
+    program that wrote it, where they are known; `statuses` is the range that an access line's HTTP status must be in.
+    Which events count: at least a `burst` of them; those whose number `climbs` grew since the last; those after a line
+    of the same source that matches `only_after`; not those that a `recovered_by` line takes back; with `real_when` only
+    those that have such a line beside them. Lines that match `echoes` tell again of an event which a line of `patterns`
+    close by tells; alone they are one event. What comes soon after an event of a rule in `echo_of` is told with it.
     """
 
     id: str
@@ -43,6 +67,18 @@ class LogRule:
     falsepositives: tuple[str, ...]
     remedy: str
     references: tuple[str, ...]
+    benign: bool = False
+    level_at_least: Severity | None = None
+    level_at_most: Severity | None = None
+    programs: tuple[str, ...] = ()
+    statuses: tuple[int, int] | None = None
+    burst: Burst | None = None
+    climbs: str = ""
+    only_after: tuple[str, ...] = ()
+    echoes: tuple[str, ...] = ()
+    recovered_by: Sequel | None = None
+    real_when: Sequel | None = None
+    echo_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
