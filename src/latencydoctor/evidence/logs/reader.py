@@ -64,8 +64,10 @@ class LogReader:
     def __init__(self, rules: Sequence[LogRule], window: Window | None = None, scanner: Scanner | None = None) -> None:
         self._window = window
         self._scanner = scanner or scanner_for(rules)
-        self._rules = _compile(rules)
-        self._tallies = {rule.id: _Tally() for rule in rules}
+        compiled = _compile(rules)
+        self._rules = {rule_id: one for rule_id, one in compiled.items() if not one.rule.benign}
+        self._benign = frozenset().union(*(one.patterns for one in compiled.values() if one.rule.benign))
+        self._tallies = {rule_id: _Tally() for rule_id in self._rules}
 
     def read(self, place: str, blocks: Iterable[Block], reference_s: float) -> int:
         """Add what one file says and return the number of events it added.
@@ -133,6 +135,8 @@ class LogReader:
                 return ()
             # Other fields hold what users wrote.
             hits = self._scanner.which(record.text)
+        if hits & self._benign:
+            return ()
         return tuple(one for one in self._rules.values() if hits & one.patterns and not hits & one.unless)
 
 
@@ -153,9 +157,9 @@ def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
 
 def _patterns(rules: Sequence[LogRule]) -> tuple[list[str], list[str]]:
     """All patterns, each once (many rules share what makes a line benign): those looked for, and those that excuse."""
-    wanted = dict.fromkeys(pattern for rule in rules for pattern in _wanted(rule))
-    unless = dict.fromkeys(pattern for rule in rules for pattern in rule.unless)
-    return list(wanted), list(unless)
+    wanted = dict.fromkeys(pattern for rule in rules if not rule.benign for pattern in _wanted(rule))
+    excuses = (pattern for rule in rules for pattern in (*rule.unless, *(rule.patterns if rule.benign else ())))
+    return list(wanted), [pattern for pattern in dict.fromkeys(excuses) if pattern not in wanted]
 
 
 def _wanted(rule: LogRule) -> tuple[str, ...]:
@@ -164,15 +168,14 @@ def _wanted(rule: LogRule) -> tuple[str, ...]:
 
 
 def _compile(rules: Sequence[LogRule]) -> dict[str, _Compiled]:
-    """Each rule with the numbers its patterns have in the scanner, where all `unless` follow all others."""
+    """Each rule with the numbers its patterns have in the scanner, where those that excuse follow those looked for."""
     wanted, unless = _patterns(rules)
-    number = {pattern: index for index, pattern in enumerate(wanted)}
-    benign = {pattern: index for index, pattern in enumerate(unless, len(wanted))}
+    number = {pattern: index for index, pattern in enumerate([*wanted, *unless])}
     return {
         rule.id: _Compiled(
             rule,
-            frozenset(number[pattern] for pattern in _wanted(rule)),
-            frozenset(benign[pattern] for pattern in rule.unless),
+            frozenset(number[pattern] for pattern in (rule.patterns if rule.benign else _wanted(rule))),
+            frozenset(number[pattern] for pattern in rule.unless),
             tuple(re.compile(pattern) for pattern in rule.numbers),
         )
         for rule in rules
@@ -189,10 +192,12 @@ def _passes(gate: NumberGate | None, numbers: dict[str, float]) -> bool:
     if gate is None:
         return True
     value = numbers.get(gate.group)
-    bound = numbers.get(gate.at_least_group) if gate.at_least_group else gate.above
+    bound = numbers.get(gate.at_least_group) if gate.at_least_group else 0.0
     if value is None or bound is None:
         return gate.counts_when_absent
-    return value >= bound if gate.at_least_group else value > bound
+    if gate.at_least_group:
+        return value >= bound
+    return (gate.above is None or value > gate.above) and (gate.below is None or value < gate.below)
 
 
 def _is_copy(tally: _Tally, record: LineRecord, head: int, time_s: float | None) -> bool:
