@@ -15,7 +15,7 @@ PROGRAMS = (
     *("triton", "onnxruntime", "tensorflow", "tensorrt", "tensorrt_llm", "perf_analyzer"),
     *("torchserve", "vllm", "sglang", "tgi", "ray", "kserve", "uvicorn", "gunicorn", "knative"),
     *("nginx", "envoy", "redis", "kernel", "systemd", "kubernetes", "nvidia_smi"),
-    *("pytorch", "nccl", "alertmanager", "stack"),
+    *("pytorch", "nccl", "alertmanager", "prometheus", "stack"),
 )
 """The programs that the reading of lines tells apart."""
 
@@ -45,8 +45,21 @@ class Match:
     real_when: Sequel | None = None
 
 
-def read_match(block: Mapping, *, compiled: bool, benign: bool) -> Match:
-    """The block's fields; problems are noted at their lines. `compiled` also tries each pattern with the engine."""
+def read_matches(block: Mapping, *, compiled: bool, benign: bool) -> tuple[Match, ...]:
+    """The block's fields, and those of each of its `or` blocks; a block that has `or` needs no patterns of its own.
+
+    Problems are noted at their lines. `compiled` also tries each pattern with the engine.
+    """
+    others = block.mappings("or", ())
+    if "or" in block and not others:
+        block.problem("or is empty: leave it out", "or")
+    first = (_match(block, compiled, benign),) if "any" in block or not others else ()
+    if not first:
+        block.close()
+    return (*first, *(_match(one, compiled, benign) for one in others))
+
+
+def _match(block: Mapping, compiled: bool, benign: bool) -> Match:
     for key in _EVENT_KEYS if benign else ():
         if key in block:
             block.problem(f"a benign rule decides on lines, not on events: {key} has no meaning there", key)
@@ -106,17 +119,19 @@ def _gate(block: Mapping) -> NumberGate | None:
     gate = block.mapping("gate", None)
     if gate is None:
         return None
-    if ("above" in gate or "below" in gate) == ("at_least_number" in gate):
-        gate.problem("a gate needs exactly one of: above and/or below, at_least_number")
+    bounds = ("above" in gate or "below" in gate) + ("at_least_number" in gate) + ("above_number" in gate)
+    if bounds != 1:
+        gate.problem("a gate needs exactly one of: above and/or below, at_least_number, above_number")
     absent = gate.choice("when_absent", ("silent", "counts"), "silent")
     result = NumberGate(
         group=gate.text("number"),
         above=_optional(gate, "above"),
         below=_optional(gate, "below"),
         at_least_group=gate.text("at_least_number", ""),
+        above_group=gate.text("above_number", ""),
         counts_when_absent=absent == "counts",
     )
-    for name in filter(None, (result.group, result.at_least_group)):
+    for name in filter(None, (result.group, result.at_least_group, result.above_group)):
         _check_group(gate, block, name)
     gate.close()
     return result

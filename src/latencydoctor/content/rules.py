@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from latencydoctor.content.locate import ContentRoot, yaml_files
-from latencydoctor.content.log_match import Match, read_match
+from latencydoctor.content.log_match import Match, read_matches
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import Location
 from latencydoctor.model.evidence import Severity
@@ -72,27 +74,41 @@ def _originals(rule_id: str, rules: dict[str, LogRule]) -> set[str]:
 def _rule(top: Mapping, compiled: bool) -> LogRule:
     benign = top.flag("benign", False)
     block = top.mapping("match")
-    match = read_match(block, compiled=compiled, benign=benign) if block else Match()
+    matches = read_matches(block, compiled=compiled, benign=benign) if block else ()
     level = Severity(top.choice("level", tuple(level.value for level in Severity)))
     echo_of = top.texts("echo_of", ())
     if benign and level is not Severity.INFO:
         top.problem(f"level is {level.value!r}, but a benign rule raises nothing", "level", "Write level: INFO.")
     if benign and echo_of:
         top.problem("a benign rule raises nothing, so it cannot be an echo", "echo_of")
-    rule = LogRule(
+    bare = LogRule(
         id=top.text("id"),
         title=top.text("title"),
         status=top.choice("status", STATUSES),
         level=level,
-        patterns=match.patterns,
-        unless=match.unless,
-        numbers=match.numbers,
-        gate=match.gate,
+        patterns=(),
+        unless=(),
+        numbers=(),
+        gate=None,
         meaning=top.text("meaning"),
         falsepositives=top.texts("falsepositives"),
         remedy=top.text("remedy", "") if benign else top.text("remedy"),
         references=top.texts("references"),
         benign=benign,
+        echo_of=echo_of,
+    )
+    top.close()
+    ways = [_with(bare, match) for match in matches] or [bare]
+    return replace(ways[0], variants=tuple(ways[1:]))
+
+
+def _with(rule: LogRule, match: Match) -> LogRule:
+    return replace(
+        rule,
+        patterns=match.patterns,
+        unless=match.unless,
+        numbers=match.numbers,
+        gate=match.gate,
         level_at_least=match.level_at_least,
         level_at_most=match.level_at_most,
         programs=match.programs,
@@ -103,7 +119,4 @@ def _rule(top: Mapping, compiled: bool) -> LogRule:
         echoes=match.echoes,
         recovered_by=match.recovered_by,
         real_when=match.real_when,
-        echo_of=echo_of,
     )
-    top.close()
-    return rule

@@ -13,13 +13,14 @@ class NumberGate:
     """A condition on the number that named group `group` parsed from the line; a line that fails it does not count.
 
     The number must be above `above` and below `below`, where they are given, or at least as large as the group
-    `at_least_group`; `counts_when_absent` says what holds when a number is not in the line.
+    `at_least_group`, or larger than `above_group`. `counts_when_absent` says what holds when a number is not there.
     """
 
     group: str
     above: float | None = None
     below: float | None = None
     at_least_group: str = ""
+    above_group: str = ""
     counts_when_absent: bool = False
 
 
@@ -53,6 +54,8 @@ class LogRule:
     of the same source that matches `only_after`; not those that a `recovered_by` line takes back; with `real_when` only
     those that have such a line beside them. Lines that match `echoes` tell again of an event which a line of `patterns`
     close by tells; alone they are one event. What comes soon after an event of a rule in `echo_of` is told with it.
+
+    `variants` are further ways in which the same class shows, each with conditions of its own; all add to one count.
     """
 
     id: str
@@ -79,6 +82,7 @@ class LogRule:
     recovered_by: Sequel | None = None
     real_when: Sequel | None = None
     echo_of: tuple[str, ...] = ()
+    variants: tuple[LogRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

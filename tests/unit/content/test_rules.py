@@ -69,6 +69,8 @@ def test_gate_between_two_numbers(tmp_path: Path) -> None:
         (", above: 500", "", 9, "exactly one of"),
         ("above: 500", "above: 500, at_least_number: wait_ms", 9, "exactly one of"),
         ("unless: ['benign']", "unless: []", 7, "leave it out"),
+        ("unless: ['benign']", "or: []", 7, "leave it out"),
+        ("unless: ['benign']", "or: [{unless: [x]}]", 7, "match.or[0].any is missing"),
         ("unless: ['benign']", "level_at_least: LOUD", 7, "'LOUD', not one of"),
         ("unless: ['benign']", "programs: [tritn]", 7, "'tritn', not one of"),
         ("unless: ['benign']", "statuses: [500]", 7, "the first and the last"),
@@ -124,6 +126,29 @@ def test_what_makes_events_of_lines_is_read(tmp_path: Path) -> None:
 def test_gate_with_both_bounds(tmp_path: Path) -> None:
     (rule,) = load_log_rules(root(tmp_path, slow=RULE.replace("above: 500", "above: 500, below: 900")))
     assert rule.gate == NumberGate("wait_ms", above=500.0, below=900.0)
+
+
+def test_ways_in_which_a_class_shows_have_conditions_of_their_own(tmp_path: Path) -> None:
+    ways = """\
+match:
+  unless: [unused]
+  or:
+    - any: [waited]
+      numbers: ['waited (?P<wait_ms>\\d{1,9})', 'of (?P<limit_ms>\\d{1,9})']
+      gate: {number: wait_ms, above_number: limit_ms}
+    - any: [stuck]
+      burst: {count: 5, within_s: 60}
+"""
+    head, tail = RULE.index("match:"), RULE.index("meaning:")
+    text = RULE[:head] + ways.replace("  unless: [unused]\n", "") + RULE[tail:]
+    (rule,) = load_log_rules(root(tmp_path / "a", slow=text), compiled=True)
+    assert (rule.patterns, rule.gate) == (("waited",), NumberGate("wait_ms", above_group="limit_ms"))
+    (other,) = rule.variants
+    assert (other.id, other.patterns, other.burst, other.gate) == ("slow", ("stuck",), Burst(5, 60.0), None)
+    # Beside `or` alone, conditions would hold for nothing.
+    found = problems(tmp_path / "b", RULE[:head] + ways + RULE[tail:])
+    assert len(found) == 1
+    assert "unknown key 'match.unless'" in found[0]
 
 
 BENIGN = """\
