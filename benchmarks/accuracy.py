@@ -76,7 +76,7 @@ def tell(case: Case, engine: str, seed: int, removed: str, run: Run, url: str) -
     except CannotTell:
         return Told(case, engine, seed, removed, "cannot tell", None, "", "", (), "", None, 0)
     cause = diagnosis.cause
-    held = [one.id for one in diagnosis.contributing]
+    beside = [one.id for one in diagnosis.contributing] + [one.id for one in diagnosis.candidates]
     return Told(
         case=case,
         engine=engine,
@@ -86,7 +86,7 @@ def tell(case: Case, engine: str, seed: int, removed: str, run: Run, url: str) -
         cause=cause.id if cause else None,
         confidence=cause.confidence.value if cause else "",
         scaling=cause.scaling if cause else "",
-        ranked=tuple(([cause.id] if cause else []) + held),
+        ranked=tuple(([cause.id] if cause else []) + beside),
         literal=literal_tree(evidence),
         largest=largest_change(evidence),
         unproven=len(unproven(diagnosis)),

@@ -52,6 +52,7 @@ def _rule(top: Mapping) -> CauseRule:
         explains=top.texts("explains", ()),
         references=top.texts("references"),
         is_event=top.flag("event", False),
+        is_generic=top.flag("generic", False),
     )
     if rule.scaling is Scaling.WRONG and rule.kind is CauseKind.CAUSE and not rule.not_this:
         top.problem("scaling is wrong here, so not_this must say what not to do", "scaling")

@@ -70,7 +70,7 @@ def examine(
 
 
 def _examine(rule: CauseRule, evidence: Evidence, before: Evidence | None, overrides: Mapping[str, float]) -> Examined:
-    thresholds = {name: overrides.get(f"{rule.id}{INSIDE}{name}", value) for name, value in rule.thresholds}
+    thresholds = thresholds_of(rule, overrides)
     confirmed = judge(rule.confirm, evidence, thresholds)
     refuted = judge(rule.refute, evidence, thresholds) if rule.refute is not None else None
     against = refuted.findings if refuted else ()
@@ -80,6 +80,11 @@ def _examine(rule: CauseRule, evidence: Evidence, before: Evidence | None, overr
     if held_before and lasts and standing in (Standing.CONFIRMED, Standing.POSSIBLE):
         standing = Standing.CHRONIC
     return Examined(rule, standing, confirmed.findings, against)
+
+
+def thresholds_of(rule: CauseRule, overrides: Mapping[str, float]) -> dict[str, float]:
+    """A rule's thresholds by name, a deployment's own in the place of the rule's."""
+    return {name: overrides.get(f"{rule.id}{INSIDE}{name}", value) for name, value in rule.thresholds}
 
 
 def _standing(confirmed: Answer, refuted: Answer) -> Standing:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from latencydoctor.diagnosis.candidates import candidates
 from latencydoctor.diagnosis.confidence import confidence_in
 from latencydoctor.diagnosis.examine import Examined, Standing, by_id, examine
 from latencydoctor.diagnosis.findings import found
@@ -26,7 +27,7 @@ from latencydoctor.diagnosis.suspects import (
 )
 from latencydoctor.diagnosis.walk import Walked, walk
 from latencydoctor.model.cause import CauseKind, CauseRule
-from latencydoctor.model.diagnosis import Answer, Cause, Diagnosis, Finding, Step, TreeAnswer
+from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step, TreeAnswer
 from latencydoctor.model.evidence import INCIDENT_SIGNALS, SOURCE_GAPS, Evidence, Gap, IncidentState, Measure
 from latencydoctor.model.playbook import Playbook, Verdict, signals_of
 
@@ -122,7 +123,15 @@ def _build(evidence: Evidence, knowledge: Knowledge, reasoned: _Reasoned) -> Dia
         ),
         tree=reasoned.tree,
         deciding=deciding_gap(reasoned.top, reasoned.examined) if reasoned.examined else None,
+        candidates=candidates(reasoned.examined, reasoned.top, evidence, knowledge.overrides)
+        if _is_open(cause)
+        else (),
     )
+
+
+def _is_open(cause: Cause | None) -> bool:
+    """Whether the question why is still open: nothing holds, or what holds does so with a reservation."""
+    return cause is None or cause.confidence is not Confidence.HIGH
 
 
 def _inconclusive(reasoned: _Reasoned) -> str:

@@ -32,8 +32,9 @@ class CauseRule:
     evaluation, upstream first: of two causes that hold and do not explain each other the one with the smaller order is
     named. `explains` are causes that look true as artefacts of this one and are then folded under it; `symptoms` are
     signals that it moves. `is_event` marks what happens rather than lasts (a restart): that it also happened before the
-    onset does not speak against it. `signature` is its number in the catalogue of signatures, empty where it has none.
-    `thresholds` belong to this rule alone; a deployment overrides them by `<id>.<name>`.
+    onset does not speak against it. `is_generic` marks one that says where the time goes and not why. `signature` is
+    its number in the catalogue of signatures, empty where it has none. `thresholds` belong to this rule alone; a
+    deployment overrides them by `<id>.<name>`.
     """
 
     id: str
@@ -53,3 +54,4 @@ class CauseRule:
     explains: tuple[str, ...]
     references: tuple[str, ...]
     is_event: bool = False
+    is_generic: bool = False

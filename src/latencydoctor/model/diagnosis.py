@@ -79,6 +79,17 @@ class NotEvaluable:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A cause that nearly holds: what speaks for it, the comparison that keeps it from holding, what is not seen."""
+
+    id: str
+    title: str
+    speaking: tuple[Finding, ...]
+    against: tuple[Finding, ...]
+    needs: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """The one cause, with what it means, what to do, what not to do, and the fix that would be planned.
 
@@ -125,7 +136,8 @@ class Diagnosis:
     """The whole answer to 'what is wrong, since when, and how do you know'.
 
     `contributing` are further causes that hold, the likelier first. `deciding` is the one missing signal that would
-    decide most. `path` and `ruled_out` are the playbook's questions; `causes_ruled_out` the cause rules.
+    decide most; `candidates` are what it may be where that is not settled, the nearest first. `path` and `ruled_out`
+    are the playbook's questions; `causes_ruled_out` the cause rules.
     """
 
     selection: Selection
@@ -151,3 +163,4 @@ class Diagnosis:
     doubts: tuple[Suspect, ...] = ()
     tree: TreeAnswer | None = None
     deciding: Gap | None = None
+    candidates: tuple[Candidate, ...] = ()

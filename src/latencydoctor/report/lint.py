@@ -35,6 +35,15 @@ def _lacking(result: Diagnosis) -> Iterator[str]:
             if not one.findings:
                 yield f"{group} {one.id}: no comparison at all"
             yield from _findings(f"{group} {one.id}", one.findings, compared=True)
+    yield from _open(result)
+
+
+def _open(result: Diagnosis) -> Iterator[str]:
+    """What is not settled says what would settle it."""
+    for near in result.candidates:
+        if not near.against and not near.needs:
+            yield f"candidate {near.id}: it does not say what keeps it from holding"
+        yield from _findings(f"candidate {near.id}", (*near.speaking, *near.against), compared=True)
     for unseen in result.not_evaluable:
         if not unseen.needs:
             yield f"not evaluable {unseen.id}: it does not say what it needs"

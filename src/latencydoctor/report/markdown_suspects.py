@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from latencydoctor.model.diagnosis import Answer, Diagnosis, Suspect
+from latencydoctor.model.diagnosis import Answer, Candidate, Diagnosis, Suspect
 from latencydoctor.report.foreign import markdown
 from latencydoctor.report.markdown_table import table
-from latencydoctor.report.wording import compared, name
+from latencydoctor.report.wording import compared, held_back, name
 
 
 def suspects(result: Diagnosis) -> list[str]:
@@ -15,6 +15,10 @@ def suspects(result: Diagnosis) -> list[str]:
     lines: list[str] = []
     if result.tree is not None and result.tree.agrees is Answer.NO:
         lines += [f"The tree and the cause rules disagree: {result.tree.note}.", ""]
+    if result.candidates:
+        near = ((f"{one.title} (`{one.id}`)", _speaking(one), held_back(one)) for one in result.candidates)
+        title = "## Nearest causes" if result.cause is None else "## What it may be instead"
+        lines += [title, "", *table(("cause", "speaks for it", "kept back by"), near)]
     if result.contributing:
         lines += ["## What else holds", "", *table(("cause", "standing", "numbers"), _rows(result.contributing))]
     if result.doubts:
@@ -29,6 +33,10 @@ def suspects(result: Diagnosis) -> list[str]:
         needs = f": {markdown(result.deciding.needs)}" if result.deciding.needs else ""
         lines += [f"**{name(result.deciding.signal)}** would decide most{needs}.", ""]
     return lines
+
+
+def _speaking(one: Candidate) -> str:
+    return "; ".join(f"{name(found.signal)} {compared(found)}" for found in one.speaking)
 
 
 def _rows(causes: Iterable[Suspect]) -> Iterable[tuple[str, str, str]]:

@@ -6,10 +6,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from latencydoctor.model.diagnosis import Answer, Diagnosis, NotEvaluable, Suspect
+from latencydoctor.model.diagnosis import Answer, Candidate, Diagnosis, NotEvaluable, Suspect
 from latencydoctor.model.evidence import IncidentState
 from latencydoctor.report.terminal_block import block, line
-from latencydoctor.report.wording import compared, name
+from latencydoctor.report.wording import compared, held_back, name
 
 _SHOWN_CONTRIBUTING = 3
 _SHOWN_NUMBERS = 2
@@ -23,6 +23,8 @@ def beside_the_cause(result: Diagnosis, *, verbose: bool) -> list[RenderableType
     if verbose and result.cause is not None and result.cause.against:
         told = (f"{name(one.signal)} {compared(one)}" for one in result.cause.against)
         rows.append(line("AGAINST", Text("; ".join(dict.fromkeys(told)))))
+    if result.candidates:
+        rows.append(block("NEAREST" if result.cause is None else "OR", _candidates(result.candidates, wrap=verbose)))
     if result.contributing:
         shown = result.contributing if verbose else result.contributing[:_SHOWN_CONTRIBUTING]
         rows.append(block("ALSO", _suspects(shown, wrap=verbose)))
@@ -61,6 +63,14 @@ def _suspects(suspects: tuple[Suspect, ...], *, wrap: bool) -> RenderableType:
         numbers = "; ".join(f"{name(found.signal)} {compared(found)}" for found in one.findings[:_SHOWN_NUMBERS])
         text.append(f"  {numbers}" if numbers else "", style="dim")
         table.add_row(text)
+    return table
+
+
+def _candidates(candidates: tuple[Candidate, ...], *, wrap: bool) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(ratio=1, no_wrap=not wrap, overflow="fold" if wrap else "ellipsis")
+    for one in candidates:
+        table.add_row(Text.assemble(one.title, (f" ({one.id})  {held_back(one)}", "dim")))
     return table
 
 

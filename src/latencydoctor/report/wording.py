@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from latencydoctor.model.diagnosis import Answer, Finding
+from latencydoctor.model.diagnosis import Answer, Candidate, Finding
 from latencydoctor.report.units import amount
 
 _NAMES = {
@@ -66,3 +66,10 @@ def compared(finding: Finding) -> str:
 def before(finding: Finding) -> str:
     """The baseline's value, empty when there is none."""
     return amount(finding.baseline, finding.unit) if finding.baseline is not None else ""
+
+
+def held_back(candidate: Candidate) -> str:
+    """What keeps a candidate from being the cause: the number that speaks against it, or what was not seen."""
+    if candidate.against:
+        return f"but {'; '.join(f'{name(one.signal)} {compared(one)}' for one in candidate.against)}"
+    return f"not seen: {', '.join(name(gap.signal) for gap in candidate.needs)}"

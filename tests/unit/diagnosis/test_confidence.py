@@ -54,6 +54,13 @@ def test_what_could_overturn_it_is_a_reservation(
     assert confidence(rules, evidence(QUEUE, BUSY, *measures, gaps=(gap("nothing"),))) is expected
 
 
+def test_where_the_time_goes_without_the_reason_is_an_open_question() -> None:
+    where = replace(TWO, is_generic=True)
+    blind, seen = evidence(QUEUE, BUSY, gaps=(gap("nothing"),)), evidence(QUEUE, BUSY, measure("network_time_ms", 1, 2))
+    assert confidence([UPSTREAM, where], blind) is Confidence.LOW
+    assert confidence([UPSTREAM, where], seen) is Confidence.HIGH
+
+
 def test_a_tree_that_disagrees_and_a_missing_baseline_are_reservations() -> None:
     assert confidence([TWO], evidence(QUEUE, BUSY), DISAGREES) is Confidence.MEDIUM
     blind = replace(evidence(QUEUE, BUSY), baseline_window=None)
