@@ -141,10 +141,8 @@ def report(told: Sequence[Told]) -> None:
     print(f"with all of them       {_standing(whole)}")
     for one in told:
         if one.case.do_not_scale and one.scaling == "cures":
-            without = f" without {one.removed}" if one.removed else ""
-            print(
-                f"scaling advised against the label: {one.case.id} on {one.engine}, seed {one.seed}{without}: {one.cause}"
-            )
+            run = f"{one.case.id} on {one.engine}, seed {one.seed}" + (f" without {one.removed}" if one.removed else "")
+            print(f"scaling advised against the label: {run}: {one.cause}")
     print(f"claims without proof: {sum(one.unproven for one in told)}")
 
 
