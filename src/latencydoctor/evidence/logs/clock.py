@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 ISO = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?: ?(Z\b|[+-]\d\d:?\d\d\b))?(?: (UTC|GMT)\b)?",
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: ?(Z\b|[+-]\d\d:?\d\d\b))?(?: (UTC|GMT)\b)?",
     re.ASCII,
 )
-"""Date, hour, minute, second, fraction, offset, zone by name."""
+"""Date, hms, fraction, offset, zone by name."""
 
-_HTTP_DATE = re.compile(r"\w{3}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):(\d\d) ([+-]\d{4})", re.ASCII)
+_HTTP_DATE = re.compile(r"\w{3}, (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})", re.ASCII)
 
 MONTHS = {
     name: number
@@ -40,13 +40,18 @@ def date_s(date: str) -> float | None:
     return midnight_s(int(date[:4]), int(date[5:7]), int(date[8:10]))
 
 
-def clock_s(hour: str, minute: str, second: str, fraction: str | None = None) -> float | None:
+def clock_s(hms: str, fraction: str | None = None) -> float | None:
     """Seconds since midnight; None for a clock that no day has. 60 s is a leap second: the next minute's first."""
-    hours, minutes, seconds = int(hour), int(minute), int(second)
+    whole = _whole_s(hms)
+    return whole + float(f"0.{fraction}") if fraction and whole is not None else whole
+
+
+@lru_cache(maxsize=4096)
+def _whole_s(hms: str) -> float | None:
+    hours, minutes, seconds = int(hms[:2]), int(hms[3:5]), int(hms[6:8])
     if hours > 23 or minutes > 59 or seconds > 60:
         return None
-    whole = hours * 3600 + minutes * 60 + seconds
-    return whole + int(fraction) / 10.0 ** len(fraction) if fraction else float(whole)
+    return float(hours * 3600 + minutes * 60 + seconds)
 
 
 def offset_s(zone: str) -> float:
@@ -59,9 +64,9 @@ def offset_s(zone: str) -> float:
 
 def iso_parts(match: re.Match[str]) -> tuple[float, float | None] | None:
     """What an `ISO` match says: its own clock as if it were UTC, and its zone's offset; None if no such moment."""
-    date, hour, minute, second, fraction, zone, name = match.groups()
+    date, hms, fraction, zone, name = match.groups()
     day = date_s(date)
-    clock = clock_s(hour, minute, second, fraction)
+    clock = clock_s(hms, fraction)
     if day is None or clock is None:
         return None
     if zone is not None:
@@ -90,6 +95,6 @@ def parse_http_date(text: str) -> float | None:
     match = _HTTP_DATE.match(text)
     if match is None or match[2] not in MONTHS:
         return None
-    day, month, year, hour, minute, second, zone = match.groups()
-    midnight, clock = midnight_s(int(year), MONTHS[month], int(day)), clock_s(hour, minute, second)
+    day, month, year, hms, zone = match.groups()
+    midnight, clock = midnight_s(int(year), MONTHS[month], int(day)), clock_s(hms)
     return None if midnight is None or clock is None else midnight + clock - offset_s(zone)

@@ -19,7 +19,7 @@ FUTURE_SLACK_S: Final = 86_400.0
 
 _QUARTER_S = 900.0
 _DAY_S = 86_400.0
-_MOST_ZONE_ENTRIES = 512
+_MOST_ENTRIES = 512
 # Hours and the offsets with half and quarter hours that are in use; other differences are delays, not zones.
 _REAL_OFFSETS_S = frozenset(
     quarter * _QUARTER_S
@@ -48,19 +48,28 @@ class Dating:
         self._zone = zone
         self._zone_offsets: dict[int, float] = {}
         self._offsets: dict[str, float] = {}
+        self._midnights: dict[int, float | None] = {}
         self._near_s: float | None = None
         self._month_ahead = False
 
     def own(self, draft: Draft, program: str = "") -> None:
         """The stamp in `draft.naive_s` is the line's own: its moment, and what it teaches about zones."""
-        naive_s, zone_s = draft.naive_s, draft.zone_s
+        zone_s = draft.zone_s
         if zone_s is None:
-            near_s = draft.outer_s if draft.exact else None
-            draft.time_s = naive_s - self._offset(program, naive_s, near_s)
+            naive_s = draft.naive_s
+            if draft.exact and draft.outer_s is not None:
+                self._learn(program, naive_s - draft.outer_s)
+            known = self._offsets.get(program)
+            draft.time_s = naive_s - (self._default(naive_s) if known is None else known)
             return
-        draft.time_s = self._near_s = naive_s - zone_s
+        self._near_s = draft.naive_s - zone_s
+        self.dated(draft, self._near_s)
+
+    def dated(self, draft: Draft, moment_s: float) -> None:
+        """The line's own moment is known: it also tells the zone of a wrapper's local clock."""
+        draft.time_s = moment_s
         if draft.outer_naive_s is not None:
-            self._learn("wrapper", draft.outer_naive_s - draft.time_s)
+            self._learn("wrapper", draft.outer_naive_s - moment_s)
 
     def wrapped(self, draft: Draft) -> None:
         """The stamp in `draft.naive_s` is a wrapper's: when the line was taken over."""
@@ -69,22 +78,37 @@ class Dating:
             draft.outer_s = self._near_s = naive_s - zone_s
             draft.exact = True
         elif not draft.exact:
+            known = self._offsets.get("wrapper")
             draft.outer_naive_s = naive_s
-            draft.outer_s = naive_s - self._offset("wrapper", naive_s, None)
+            draft.outer_s = naive_s - (self._default(naive_s) if known is None else known)
 
     def yearless(self, month: int, day: int, clock_s: float, draft: Draft) -> float | None:
         """A stamp without a year, as its own clock; None for dates that no year has."""
         near_s = draft.outer_s if draft.outer_s is not None else self._near_s
+        # Lines share days: the day in the year it has near that other day is found once.
+        key = month * 128 + day
+        if near_s is not None:
+            key += (int(near_s) // 86_400) * 16_384 + (8192 if draft.outer_s is None else 0)
+        if key not in self._midnights:
+            if len(self._midnights) > _MOST_ENTRIES:
+                self._midnights.clear()
+            self._midnights[key] = self._midnight(month, day, near_s, draft.outer_s is not None)
+        midnight = self._midnights[key]
+        return None if midnight is None else midnight + clock_s
+
+    def _midnight(self, month: int, day: int, near_s: float | None, wrapped: bool) -> float | None:
+        latest_s = self.reference_s + FUTURE_SLACK_S
         if near_s is not None:
             year = _year(near_s)
             days = (midnight_s(one, month, day) for one in (year - 1, year, year + 1))
-            moments = [one + clock_s for one in days if one is not None]
             # Without a wrapper the neighbour may be half a year off; the file's own time is never exceeded by more.
-            if draft.outer_s is None:
-                moments = [one for one in moments if one <= self.reference_s + FUTURE_SLACK_S]
-            if moments:
-                return min(moments, key=lambda one: abs(one - near_s))
-        return resolve_year(month, day, clock_s, self.reference_s)
+            possible = [one for one in days if one is not None and (wrapped or one <= latest_s)]
+            if possible:
+                return min(possible, key=lambda one: abs(one - near_s))
+        newest_year = _year(latest_s)
+        # 29 February needs up to eight years (1900 and 2100 are no leap years).
+        years = (midnight_s(one, month, day) for one in range(newest_year, max(newest_year - 9, 0), -1))
+        return next((one for one in years if one is not None and one <= latest_s), None)
 
     def triton_day(self, month: int, day: int, clock_s: float, draft: Draft) -> float | None:
         """As `yearless`, for a program of which old Windows builds print the month after the right one, 13 included."""
@@ -119,12 +143,6 @@ class Dating:
         """How far the local clock of a program is ahead of UTC, as far as this file told; None if it did not."""
         return self._offsets.get(program)
 
-    def _offset(self, program: str, naive_s: float, near_s: float | None) -> float:
-        if near_s is not None:
-            self._learn(program, naive_s - near_s)
-        known = self._offsets.get(program)
-        return self._default(naive_s) if known is None else known
-
     def _learn(self, program: str, ahead_s: float) -> None:
         """Take the offset nearest to the difference of two clocks, unless the known one explains it as a delay."""
         known = self._offsets.get(program)
@@ -140,7 +158,7 @@ class Dating:
         quarter = int(naive_s // _QUARTER_S)
         offset = self._zone_offsets.get(quarter)
         if offset is None:
-            if len(self._zone_offsets) > _MOST_ZONE_ENTRIES:
+            if len(self._zone_offsets) > _MOST_ENTRIES:
                 self._zone_offsets.clear()
             local = datetime.fromtimestamp(min(max(naive_s, _DAY_S), _LAST_S), UTC).replace(tzinfo=None)
             difference = self._zone.utcoffset(local)
@@ -151,17 +169,3 @@ class Dating:
 
 def _year(moment_s: float) -> int:
     return datetime.fromtimestamp(min(max(moment_s, 0.0), _LAST_S), UTC).year
-
-
-def resolve_year(month: int, day: int, clock_s: float, reference_s: float) -> float | None:
-    """The latest moment with this month, day and clock that is not after the reference; a day is allowed.
-
-    None for dates that do not exist.
-    """
-    newest_year = _year(reference_s + FUTURE_SLACK_S)
-    # 29 February needs up to eight years (1900 and 2100 are no leap years).
-    for year in range(newest_year, max(newest_year - 9, 0), -1):
-        midnight = midnight_s(year, month, day)
-        if midnight is not None and midnight + clock_s <= reference_s + FUTURE_SLACK_S:
-            return midnight + clock_s
-    return None

@@ -21,7 +21,7 @@ _SPANS = tuple(
         (r"\bwait(?:ed|ing) (?:for )?(?:more than |over )?", r" (?:before|and gave up|without)"),
     )
 )
-_HEARTBEAT = re.compile(r"tic start time: (\d\d):(\d\d):(\d\d)\. last_heartbeat time: (\d\d):(\d\d):(\d\d)", re.ASCII)
+_HEARTBEAT = re.compile(r"tic start time: (\d\d:\d\d:\d\d)\. last_heartbeat time: (\d\d:\d\d:\d\d)", re.ASCII)
 _HINTS = ("for ", "out ", " in ", "within", "heartbeat", "wait")
 _LOOKED_AT_CHARACTERS = 4096
 _DAY_S = 86_400.0
@@ -46,7 +46,7 @@ def lasted_s(text: str) -> float:
         return 0.0
     beats = _HEARTBEAT.search(text, 0, _LOOKED_AT_CHARACTERS)
     if beats is not None:
-        seen, last = clock_s(*beats.group(1, 2, 3)), clock_s(*beats.group(4, 5, 6))
+        seen, last = clock_s(beats[1]), clock_s(beats[2])
         # These clocks have no date: the difference over midnight is a day short.
         return (seen - last) % _DAY_S if seen is not None and last is not None else 0.0
     for pattern in _SPANS:

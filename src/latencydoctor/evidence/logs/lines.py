@@ -36,9 +36,7 @@ _REPEATED = re.compile(
     r"\s{0,4}\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs[^)]{0,300}\))?", re.ASCII
 )
 _STATUS = re.compile(r" HTTP/\d(?:\.\d)?\"? (\d{3})\b", re.ASCII)
-_EXCEPTION = re.compile(
-    r"(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception|Interrupt|Timeout|Exit)(?::|$)", re.ASCII
-)
+_EXCEPTIONS = ("Error", "Exception", "Interrupt", "Timeout", "Exit")
 _TRACEBACK = "Traceback (most recent call last)"
 _ENDED = re.compile(rb"\s{1,20}Finished: {1,20}(\S[^\r\n]{8,60})")
 _KUBE_STATE = re.compile(
@@ -163,8 +161,7 @@ def _finish(text: str, draft: Draft) -> LineRecord:
     level = draft.level or draft.priority
     if not draft.headed:
         draft.program = draft.program or plain.owner(text)
-        if not level and (text.startswith(_TRACEBACK) or _EXCEPTION.match(text)):
-            level = "ERROR"
+        level = level or _bare_level(text)
     time_s, outer_s = draft.time_s, draft.outer_s
     # A wrapper's stamp of the same second is the finer one of the two.
     if time_s is None or (
@@ -192,6 +189,14 @@ def _finish(text: str, draft: Draft) -> LineRecord:
         draft.began_s,
         draft.quoted,
     )
+
+
+def _bare_level(text: str) -> str:
+    """A traceback's first and last line are errors, though they have no level."""
+    if text.startswith(_TRACEBACK):
+        return "ERROR"
+    name, colon, _ = text[:200].partition(":")
+    return "ERROR" if name.endswith(_EXCEPTIONS) and " " not in name and (colon or len(name) < 200) else ""
 
 
 def _repeated(text: str, draft: Draft) -> str:

@@ -21,6 +21,7 @@ _PIECE_KEYS = ("log", "stream", "time")
 _TIME_KEYS = ("time", "timestamp", "ts", "asctime", "@timestamp", "eventTime", "date")
 _LEVEL_KEYS = ("level", "severity", "levelname", "lvl", "log.level")
 _STATUS_KEYS = ("status", "status_code", "http_status", "response_code", "code")
+_NUMBERS = (int, float)
 _NUMBERED_LEVELS = {10: "DEBUG", 20: "DEBUG", 30: "INFO", 40: "WARNING", 50: "ERROR", 60: "CRITICAL"}
 
 
@@ -129,14 +130,15 @@ def _own(values: dict[str, object], draft: Draft, dating: Dating) -> str:
         dating.own(draft, told.program)
     event = values.get("event")
     draft.event = event if isinstance(event, str) else ""
-    fields = {key: float(value) for key, value in values.items() if is_number(value)}
+    fields = {key: float(value) for key, value in values.items() if type(value) in _NUMBERS and is_number(value)}
     fields.update(told.fields)
-    draft.fields = tuple(sorted(fields.items()))
+    draft.fields = tuple(sorted(fields.items())) if fields else ()
     draft.within(told.source)
     draft.process = told.process or draft.process
     # Elsewhere a count is any number; where the line names an event it says how often that happened.
     draft.count = max(1, int(fields.get("count", 1))) if draft.event else 1
-    draft.status = next((int(fields[key]) for key in _STATUS_KEYS if 100 <= fields.get(key, 0) <= 599), 0)
+    if fields:
+        draft.status = next((int(fields[key]) for key in _STATUS_KEYS if 100 <= fields.get(key, 0) <= 599), 0)
     return tidy(told.text or draft.event)
 
 

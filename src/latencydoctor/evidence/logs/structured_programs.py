@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ns|µs|us|ms|s)$")
 _UNIT_MS = {"ns": 1e-6, "µs": 1e-3, "us": 1e-3, "ms": 1.0, "s": 1e3}
@@ -18,8 +18,7 @@ _TRACE_KEYS = ("exc_text", "exc_info", "exception", "traceback")
 _ALERT_LEVELS = {"critical": "CRITICAL", "page": "CRITICAL", "error": "ERROR", "warning": "WARNING", "info": "INFO"}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """What the keys say. `moment` is a time that stands where only this program has it; `fields` are in their units."""
 
     program: str
@@ -36,11 +35,12 @@ def describe(values: Mapping[str, object]) -> Told:
     """Recognise the program of a JSON line by its keys; unknown ones give their message only."""
     if "alerts" in values and ("receiver" in values or "groupLabels" in values):
         return _alerts(values)
-    nested = values.get("fields")
-    if isinstance(nested, dict) and "target" in values:
-        return _tgi(values, _text(nested, "message"))
-    if "target" in values and _text(values, "target").startswith("text_generation"):
-        return _tgi(values, _text(values, "message"))
+    if "target" in values:
+        nested = values.get("fields")
+        if isinstance(nested, dict):
+            return _tgi(values, _text(nested, "message"))
+        if _text(values, "target").startswith("text_generation"):
+            return _tgi(values, _text(values, "message"))
     message = _message(values)
     if "levelname" in values:
         return _python(values, message)
@@ -56,7 +56,11 @@ def duration_ms(text: str) -> float | None:
 
 
 def _text(values: Mapping[str, object], *keys: str) -> str:
-    return next((value for key in keys if isinstance(value := values.get(key), str)), "")
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, str):
+            return value
+    return ""
 
 
 def _message(values: Mapping[str, object]) -> str:

@@ -25,7 +25,7 @@ _CLOUD = re.compile(
 _CLOUD_LABEL = re.compile(r" ?\[(?:resource\.labels\.\w{1,40}: ?([^\]]{1,200}))\] ?", re.ASCII)
 _CLOUDWATCH = re.compile(r" {0,8}\| {1,4}(?=\d{4}-\d\d-\d\d)", re.ASCII)
 _SYSLOG = re.compile(
-    r"(?:([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?|(\d{9,10}\.\d{6})) "
+    r"(?:([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?|(\d{9,10}\.\d{6})) "
     r"([^\s:\[]{1,255}) ([^\s:\[]{1,128})(?:\[(\d{1,10})\])?: ?",
     re.ASCII,
 )
@@ -34,7 +34,7 @@ _WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?=\d{4}-\d\d-\d\d )", r
 _ZONE_NAME = re.compile(r" ([A-Z]{2,5})(?= \S{1,255} [^\s:]{1,128}: )", re.ASCII)
 _PRI = re.compile(r"<(\d{1,3})>", re.ASCII)
 _RFC5424 = re.compile(r"1 (\S{1,64}) (\S{1,255}) (\S{1,48}) (\S{1,128}) (\S{1,32}) (?:- ?|(\[))", re.ASCII)
-_ACTOR = re.compile(r"\(([^()\s][^()]{0,200}?) pid=(\d{1,10})(?:, ip=([^\s()]{1,64}))?\) ?", re.ASCII)
+_ACTOR = re.compile(r"\(([^()=]{1,200}) pid=(\d{1,10})(?:, ip=([^\s()]{1,64}))?\) ?", re.ASCII)
 _RANK_OF_NAME = re.compile(r"_(?:TP|PP|DP)(\d{1,4})", re.ASCII)
 _RANK = re.compile(r"\[rank ?(\d{1,6})\]: ?|\[Stage-(\d{1,3})\] ", re.ASCII)
 _RANK_TAG = re.compile(r"\[rank ?(\d{1,6})\]:?(?=\[[EWIF])", re.ASCII)
@@ -128,11 +128,11 @@ def syslog(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _SYSLOG.match(text)
     if match is None:
         return None
-    month, day, hour, minute, second, fraction, unix, host, ident, _pid = match.groups()
+    month, day, hms, fraction, unix, host, ident, _pid = match.groups()
     if unix is not None:
         draft.naive_s, draft.zone_s = float(unix), 0.0
     else:
-        clock = clock_s(hour, minute, second, fraction) if month in MONTHS else None
+        clock = clock_s(hms, fraction) if month in MONTHS else None
         naive = None if clock is None else dating.yearless(MONTHS[month], int(day), clock, draft)
         if naive is None:
             return None
@@ -182,12 +182,12 @@ def priority(text: str, draft: Draft, dating: Dating) -> str | None:
 
 def actor(text: str, draft: Draft, _dating: Dating) -> str | None:
     """`(<name> pid=<n>[, ip=<ip>]) <text>`, before lines of Ray's actors and of vLLM's processes."""
-    match = _ACTOR.match(text)
+    match = _ACTOR.match(text) if text.find(" pid=", 1, 210) > 0 else None
     if match is None:
         return None
     name, pid, address = match.groups()
     draft.process = match[0].strip(" ()")
-    numbered = _RANK_OF_NAME.findall(name)
+    numbered = _RANK_OF_NAME.findall(name) if "_" in name else None
     if numbered:
         draft.rank = ".".join(numbered)
     elif "Worker" in name:

@@ -13,7 +13,7 @@ _ORT = re.compile(
 )
 _TENSORFLOW = re.compile(r": ([VIWEF]) (\S{1,200}:\d{1,7})\] ?", re.ASCII)
 _LLM = re.compile(r"\[TensorRT-LLM\]\[(\w{4,8})\] ?", re.ASCII)
-_US_DATE = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?\] ?", re.ASCII)
+_US_DATE = re.compile(r"\[(\d\d)/(\d\d)/(\d{4})-(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\] ?", re.ASCII)
 _TAGS = re.compile(
     r"(?:\[(TRT|TensorRT|TRT-LLM|TRT_LLM)\] ?)?(?:\[([VIWEF])\] ?|(VERBOSE|INFO|WARNING|ERROR|INTERNAL_ERROR): )?"
     r"(?:\[(TRT|TensorRT|TRT-LLM|TRT_LLM)\] ?)?",
@@ -60,7 +60,7 @@ def tensorrt(text: str, draft: Draft, dating: Dating) -> str | None:
     program = _LOGGED_BY[name] if name else "tensorrt"
     if date is not None:
         midnight = midnight_s(int(date[3]), int(date[1]), int(date[2]))
-        clock = clock_s(date[4], date[5], date[6], date[7])
+        clock = clock_s(date[4], date[5])
         if midnight is not None and clock is not None:
             draft.naive_s, draft.zone_s = midnight + clock, None
             dating.own(draft, program)

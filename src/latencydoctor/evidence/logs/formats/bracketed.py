@@ -32,7 +32,7 @@ def dated(text: str, draft: Draft, dating: Dating) -> str | None:
         return rest[gunicorn.end() :]
     if rest.startswith('] "'):
         return proxies.envoy_request(rest[2:], draft, dating)
-    whole = draft.zone_s is None and stamp[5] is None
+    whole = draft.zone_s is None and stamp[3] is None
     found = _sglang(rest, draft, dating) if whole else ray.core(rest, draft, dating)
     if found is not None:
         return found

@@ -9,7 +9,7 @@ from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.draft import LEVELS, Draft
 
 _C10D = re.compile(
-    r"\[([EWIFVD])(?:(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?: \d{1,10})?)? "
+    r"\[([EWIFVD])(?:(\d\d)(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: \d{1,10})?)? "
     r"([\w./-]{1,200}\.\w{1,4}:\d{1,7})\] ?",
     re.ASCII,
 )
@@ -25,9 +25,9 @@ def bracket(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _C10D.match(text)
     if match is None:
         return None
-    letter, month, day, hour, minute, second, fraction, place = match.groups()
+    letter, month, day, hms, fraction, place = match.groups()
     if month is not None:
-        clock = clock_s(hour, minute, second, fraction)
+        clock = clock_s(hms, fraction)
         naive_s = None if clock is None else dating.yearless(int(month), int(day), clock, draft)
         if naive_s is not None:
             draft.naive_s, draft.zone_s = naive_s, None

@@ -43,29 +43,19 @@ def full(text: str, draft: Draft, dating: Dating) -> str | None:
 
 def _zoned(rest: str, stamp: re.Match[str], draft: Draft, dating: Dating) -> str:
     """Stamps with a zone are TGI's, Triton's, a syslog's, or a wrapper's around anything."""
-    found = triton.after_stamp(rest, draft, dating)
-    if found is None and not _INNER.match(rest):
-        found = tgi.after_stamp(rest, draft, dating)
-    if found is None:
-        found = wrappers.syslog_iso(rest, stamp, draft, dating)
-    if found is not None:
-        return found
-    level = _LEVEL_NEAR.match(rest)
-    if level is not None and not _INNER.match(rest):
-        dating.own(draft)
-        draft.head("", LEVELS[level[1]])
-        return rest[level.end() :]
-    message = rest.removeprefix(" ")
-    # Runtimes count nanoseconds; a coarser stamp in front of what is no line's continuation is the line's own head.
-    own = len(stamp[5] or "") <= _MICROSECOND_DIGITS
-    if own and not (_INNER.match(rest) or FRAME.match(message)):
-        dating.own(draft)
-        level = _LEVEL.search(rest, 0, 80)
-        draft.head("", LEVELS[level[1]] if level else "")
-    else:
-        dating.wrapped(draft)
-        draft.whole = own
-    return message
+    own = len(stamp[3] or "") <= _MICROSECOND_DIGITS
+    if _INNER.match(rest) is None:
+        found = triton.after_stamp(rest, draft, dating) if rest[2:3] == " " else tgi.after_stamp(rest, draft, dating)
+        if found is None:
+            found = wrappers.syslog_iso(rest, stamp, draft, dating)
+        if found is not None:
+            return found
+        # Runtimes count nanoseconds; a coarser stamp before what is no line's continuation is the line's own head.
+        if (own or _LEVEL_NEAR.match(rest)) and not FRAME.match(rest, 1):
+            return generic(rest, draft, dating)
+    dating.wrapped(draft)
+    draft.whole = own
+    return rest.removeprefix(" ")
 
 
 def _zoneless(rest: str, stamp: re.Match[str], draft: Draft, dating: Dating) -> str:

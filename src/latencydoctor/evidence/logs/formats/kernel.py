@@ -10,7 +10,7 @@ from latencydoctor.evidence.logs.draft import Draft
 
 _UPTIME = re.compile(r"\[ {0,11}(\d{1,10}\.\d{6})\](?:\[ {0,12}[TC]\d{1,10}\])? ?", re.ASCII)
 _WALL = re.compile(
-    r"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})\] ?", re.ASCII
+    r"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d:\d\d:\d\d) (\d{4})\] ?", re.ASCII
 )
 _HOST = re.compile(r"(?!(?:NVRM|Out|Memory|INFO|BUG)\b)[^\s:\[]{1,255} kernel: ", re.ASCII)
 
@@ -33,9 +33,9 @@ def wall_clock(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _WALL.match(text)
     if match is None:
         return None
-    month, day, hour, minute, second, year = match.groups()
+    month, day, hms, year = match.groups()
     midnight = midnight_s(int(year), MONTHS[month], int(day)) if month in MONTHS else None
-    clock = clock_s(hour, minute, second)
+    clock = clock_s(hms)
     if midnight is None or clock is None:
         return None
     draft.naive_s, draft.zone_s = midnight + clock, None

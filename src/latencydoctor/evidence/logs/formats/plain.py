@@ -14,24 +14,27 @@ _CLIENT = re.compile(
     re.ASCII,
 )
 _SMI = re.compile(r"[A-Z][\w /()-]{1,60}[\w)] {1,60}: \S", re.ASCII)
-_UNIT = re.compile(r"([\w@\\:.-]{1,200}\.(?:service|scope|slice|socket|mount|timer|target)): (?=[A-Z])", re.ASCII)
+_FIRST = " \tNRApI*"
+_UNITS = (".service", ".scope", ".slice", ".socket", ".mount", ".timer", ".target")
 
 
 def named(text: str, draft: Draft, _dating: Dating) -> str | None:
     """A bare line of systemd, `<unit>: <text>`."""
-    match = _UNIT.match(text)
-    if match is None:
+    colon = text.find(": ", 1, 200)
+    if colon < 0 or " " in text[:colon] or not text[:colon].endswith(_UNITS):
         return None
     draft.head("systemd")
-    draft.within(match[1])
+    draft.within(text[:colon])
     return text
 
 
 def owner(text: str) -> str:
     """The program that a line without any head shows by its words; empty where none does."""
+    if text[:1] not in _FIRST:
+        return ""
     bare = text.lstrip(" \t")
     if bare.startswith("NVRM: "):
         return "kernel"
-    if bare is not text and _SMI.match(bare):
+    if bare != text and _SMI.match(bare):
         return "nvidia_smi"
     return "perf_analyzer" if _CLIENT.match(bare) else ""

@@ -9,13 +9,13 @@ from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.draft import LEVELS, Draft
 
 _ERROR = re.compile(
-    r"(\d{4}/\d\d/\d\d) (\d\d):(\d\d):(\d\d) \[(emerg|alert|crit|error|warn|notice|info|debug)\] \d{1,10}#\d{1,10}: ?",
+    r"(\d{4}/\d\d/\d\d) (\d\d:\d\d:\d\d) \[(emerg|alert|crit|error|warn|notice|info|debug)\] \d{1,10}#\d{1,10}: ?",
     re.ASCII,
 )
 _CONNECTION = re.compile(r"\*\d{1,15} ", re.ASCII)
 _ACCESS = re.compile(
     r"\S{1,100} (?:\S{1,100} )?\S{1,100} \S{1,100} "
-    r"\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-]\d{4})\] ?",
+    r"\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\] ?",
     re.ASCII,
 )
 _REQUEST = re.compile(r'"[^"]{0,8000}" (\d{3}) (\d{1,15}|-)', re.ASCII)
@@ -36,8 +36,8 @@ def nginx_error(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _ERROR.match(text)
     if match is None:
         return None
-    date, hour, minute, second, level = match.groups()
-    midnight, clock = date_s(date), clock_s(hour, minute, second)
+    date, hms, level = match.groups()
+    midnight, clock = date_s(date), clock_s(hms)
     if midnight is not None and clock is not None:
         draft.naive_s, draft.zone_s = midnight + clock, None
         dating.own(draft, "nginx")
@@ -51,8 +51,8 @@ def nginx_access(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _ACCESS.match(text)
     if match is None or match[2] not in MONTHS:
         return None
-    day, month, year, hour, minute, second, zone = match.groups()
-    midnight, clock = midnight_s(int(year), MONTHS[month], int(day)), clock_s(hour, minute, second)
+    day, month, year, hms, zone = match.groups()
+    midnight, clock = midnight_s(int(year), MONTHS[month], int(day)), clock_s(hms)
     if midnight is not None and clock is not None:
         draft.naive_s, draft.zone_s = midnight + clock, offset_s(zone)
         dating.own(draft, "nginx")

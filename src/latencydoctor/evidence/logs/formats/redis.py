@@ -8,7 +8,7 @@ from latencydoctor.evidence.logs.clock import MONTHS, clock_s, midnight_s
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.draft import Draft
 
-_STAMP = r"(\d\d) ([A-Z][a-z]{2}) (?:(\d{4}) )?(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))? ([.\-*#]) ?"
+_STAMP = r"(\d\d) ([A-Z][a-z]{2}) (?:(\d{4}) )?(\d\d:\d\d:\d\d)(?:\.(\d{1,6}))? ([.\-*#]) ?"
 _LINE = re.compile(r"\d{1,10}:[XCSM] " + _STAMP, re.ASCII)
 _OLD_LINE = re.compile(r"\[\d{1,10}\] " + _STAMP, re.ASCII)
 _LEVELS = {".": "DEBUG", "-": "DEBUG", "*": "INFO", "#": "WARNING"}
@@ -27,8 +27,8 @@ def old_line(text: str, draft: Draft, dating: Dating) -> str | None:
 def _read(match: re.Match[str] | None, text: str, draft: Draft, dating: Dating) -> str | None:
     if match is None or match[2] not in MONTHS:
         return None
-    day, month, year, hour, minute, second, fraction, level = match.groups()
-    clock = clock_s(hour, minute, second, fraction)
+    day, month, year, hms, fraction, level = match.groups()
+    clock = clock_s(hms, fraction)
     naive_s: float | None = None
     if clock is not None and year is None:
         naive_s = dating.yearless(MONTHS[month], int(day), clock, draft)

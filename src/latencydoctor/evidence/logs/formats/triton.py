@@ -14,7 +14,7 @@ from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.draft import LEVELS, Draft
 
 _DEFAULT = re.compile(
-    r"([EWIFDV])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))? {1,9}\d{1,10} ([^\s:\]]{1,200}:\d{1,7})\] ?", re.ASCII
+    r"([EWIFDV])(\d\d)(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? {1,9}\d{1,10} ([^\s:\]]{1,200}:\d{1,7})\] ?", re.ASCII
 )
 _ISO_REST = re.compile(r" ([EWIFDV]) \d{1,10} ([^\s:\]]{1,200}:\d{1,7})\] ?", re.ASCII)
 
@@ -24,14 +24,13 @@ def server(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _DEFAULT.match(text)
     if match is None:
         return None
-    letter, month, day, hour, minute, second, fraction, place = match.groups()
-    clock = clock_s(hour, minute, second, fraction)
+    letter, month, day, hms, fraction, place = match.groups()
+    clock = clock_s(hms, fraction)
     # klog's files end in .go: kubelet, device plug-ins, controllers.
     program = "kubernetes" if ".go:" in place else "triton"
     moment = None if clock is None else dating.triton_day(int(month), int(day), clock, draft)
     if moment is not None:
-        draft.naive_s, draft.zone_s = moment, 0.0
-        dating.own(draft, program)
+        dating.dated(draft, moment)
     draft.head(program, LEVELS[letter], place)
     return message(text[match.end() :])
 

@@ -10,7 +10,7 @@ from latencydoctor.evidence.logs.draft import LEVELS, Draft
 from latencydoctor.evidence.logs.formats import ray
 
 _VLLM = re.compile(
-    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) {1,4}(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))? "
+    r"(DEBUG|INFO|WARNING|ERROR|CRITICAL) {1,4}(\d\d)-(\d\d) (\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))? "
     r"(?:\[([^\s\]]{1,200}:\d{1,7})\]|([^\s\]]{1,200}:\d{1,7})\]) ?",
     re.ASCII,
 )
@@ -43,8 +43,8 @@ def level_first(text: str, draft: Draft, dating: Dating) -> str | None:
 
 
 def _vllm(text: str, match: re.Match[str], draft: Draft, dating: Dating) -> str:
-    level, month, day, hour, minute, second, fraction, place, old_place = match.groups()
-    clock = clock_s(hour, minute, second, fraction)
+    level, month, day, hms, fraction, place, old_place = match.groups()
+    clock = clock_s(hms, fraction)
     naive_s = None if clock is None else dating.yearless(int(month), int(day), clock, draft)
     if naive_s is not None:
         draft.naive_s, draft.zone_s = naive_s, None
