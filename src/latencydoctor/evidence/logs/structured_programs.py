@@ -88,9 +88,11 @@ def _tgi(values: Mapping[str, object], message: str) -> Told:
     span = values.get("span")
     for holder in (values, span if isinstance(span, dict) else {}):
         for key, name in _TGI_TIMES.items():
-            value = duration_ms(_text(holder, key))
-            if value is not None:
+            written = _text(holder, key)
+            value = duration_ms(written)
+            if value is not None and name not in fields:
                 fields[name] = value
+                message = f'{message} {key}="{written}"'
     place = f"{_text(values, 'filename')}:{values['line_number']}" if "line_number" in values else ""
     return Told("tgi", message, file_line=place, fields=tuple(fields.items()))
 

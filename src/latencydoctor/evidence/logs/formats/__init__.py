@@ -59,8 +59,10 @@ _BRACKET: tuple[Layer, ...] = (
 LAYERS: dict[str, tuple[Layer, ...]] = {
     **dict.fromkeys(string.ascii_letters, _WORD),
     **dict.fromkeys("JMSO", (*_MONTH, *_WORD)),
-    **dict.fromkeys("TDNCAF", (*_LEVEL, *_MONTH, *_WORD)),
-    **dict.fromkeys("EIWF", (triton.server, *_LEVEL, *_MONTH, *_WORD)),
+    **dict.fromkeys("TDCAF", (*_LEVEL, *_MONTH, *_WORD)),
+    **dict.fromkeys("EIF", (triton.server, *_LEVEL, *_MONTH, *_WORD)),
+    "N": (kubernetes.described_event, *_LEVEL, *_MONTH, *_WORD),
+    "W": (triton.server, *_LEVEL, kubernetes.described_event, *_MONTH, *_WORD),
     **dict.fromkeys("VD", (triton.server, *_LEVEL, *_MONTH, *_WORD)),
     **dict.fromkeys(string.digits, _DIGIT),
     "{": (json_line,),

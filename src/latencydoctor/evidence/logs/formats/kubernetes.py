@@ -9,7 +9,7 @@ from latencydoctor.evidence.logs.draft import Draft
 
 _AGE = r"((?:\d{1,6}[smhdy]){1,4}|<unknown>|<invalid>)(?: \(x(\d{1,6}) over ((?:\d{1,6}[smhdy]){1,4})\))?"
 _DESCRIBED = re.compile(
-    r" {1,8}(Normal|Warning) {1,30}([A-Z]\w{1,60}) {1,40}" + _AGE + r" {1,40}(\S{1,200}(?:, \S{1,200})?) {1,40}",
+    r" {0,8}(Normal|Warning) {1,30}([A-Z]\w{1,60}) {1,40}" + _AGE + r" {1,40}(\S{1,200}(?:, \S{1,200})?) {1,40}",
     re.ASCII,
 )
 _LISTED = re.compile(_AGE + r" {1,40}(Normal|Warning) {1,30}([A-Z]\w{1,60}) {1,60}(\S{1,300}) {1,80}", re.ASCII)

@@ -19,7 +19,10 @@ _MOST_SPANS = 6
 
 
 def after_stamp(rest: str, draft: Draft, dating: Dating) -> str | None:
-    """`  LEVEL [<span>{k=v}:]<target>: [<file>:<line>: ]<message>[ k=v]`, behind the stamp."""
+    """`  LEVEL [<span>{k=v}:]<target>: [<file>:<line>: ]<message>[ k=v]`, behind the stamp.
+
+    A request's times stand in its spans; they are handed on behind the message too, where patterns see them.
+    """
     level = _LEVEL.match(rest)
     if level is None:
         return None
@@ -39,7 +42,10 @@ def after_stamp(rest: str, draft: Draft, dating: Dating) -> str | None:
     dating.own(draft, "tgi")
     place = _PLACE.match(rest, target.end())
     draft.head("tgi", LEVELS[level[1]], place[1] if place else "")
-    if "queue_time=" in rest:
-        found = ((name, duration_ms(value)) for name, value in _TIMES.findall(rest))
-        draft.fields = tuple(sorted((f"{name}_ms", value) for name, value in found if value is not None))
-    return rest[(place or target).end() :]
+    message = rest[(place or target).end() :]
+    if "queue_time=" not in rest:
+        return message
+    found = dict(_TIMES.findall(rest))
+    times = ((name, duration_ms(value)) for name, value in found.items())
+    draft.fields = tuple(sorted((f"{name}_ms", value) for name, value in times if value is not None))
+    return " ".join((message, *(f'{name}_time="{value}"' for name, value in found.items())))
