@@ -31,9 +31,12 @@ class Copies:
         if told.rank and self._is_of_another_rank(told):
             return []
         run = self._run
+        if told.only_echoes:
+            return [*self.finish(), told]
         if run is not None and _alike(run, told):
             # The same to the millisecond was written to two places that ended up in one file.
             self._run_length += not run.precise
+            run.until_s = told.time_s
             return []
         sure = self.finish()
         self._run, self._run_length = told, 1
@@ -65,13 +68,7 @@ class Copies:
 
 def _alike(run: Told, told: Told) -> bool:
     """Whether two tellings are the same line: same class, text, source, and moment as far as it is told."""
-    same = (run.rule_id, run.source, run.text, run.rank, run.only_echoes) == (
-        told.rule_id,
-        told.source,
-        told.text,
-        told.rank,
-        told.only_echoes,
-    )
+    same = (run.rule_id, run.source, run.text, run.rank) == (told.rule_id, told.source, told.text, told.rank)
     if not same or told.number - run.number > _ALIKE_WITHIN_LINES:
         return False
     if run.precise or told.precise:

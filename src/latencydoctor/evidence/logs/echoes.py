@@ -47,7 +47,7 @@ class Echoes:
             return sure + self._told_again(told)
         root = self._original(told)
         self._take_up(told, root or told.rule_id)
-        self._last[told.rule_id] = (told, root or told.rule_id)
+        self._note(told, root or told.rule_id)
         if root:
             self._echo(root, told)
             return sure
@@ -76,7 +76,7 @@ class Echoes:
         root = self._original(told)
         if root:
             self._echo(root, told)
-            self._last[told.rule_id] = (told, root)
+            self._note(told, root)
             return []
         return self._hold(told)
 
@@ -101,7 +101,7 @@ class Echoes:
             if again or follows:
                 told.echoes += one.echoes + one.count
                 if one.rule_id != told.rule_id:
-                    self._last[one.rule_id] = (one, root)
+                    self._note(one, root)
             else:
                 kept.append(one)
         self._held = kept
@@ -132,10 +132,14 @@ class Echoes:
     def _free(self, told: Told) -> Told:
         """An event of its own after all; further lines may be echoes of it."""
         if told.only_echoes:
-            last = self._last.get(told.rule_id)
-            if last is None or _later(told, last[0]) is told:
-                self._last[told.rule_id] = (told, told.rule_id)
+            self._note(told, told.rule_id)
         return told
+
+    def _note(self, told: Told, root: str) -> None:
+        """Remember a class's last telling; records of several sources come in no exact order."""
+        last = self._last.get(told.rule_id)
+        if last is None or _later(told, last[0]) is told:
+            self._last[told.rule_id] = (told, root)
 
 
 def _later(one: Told, other: Told) -> Told:

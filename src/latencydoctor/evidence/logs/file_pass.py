@@ -112,6 +112,11 @@ class FilePass:
         if may_speak and not one.benign:
             self._judge(line, record, one, meaning)
 
+    def _is_telling(self, record: LineRecord) -> bool:
+        """Whether a line that matches nothing is worth more than its stamp."""
+        loud = rank_of(record.level) <= _LOUD_RANK
+        return loud or record.event in self._book.first_way or holds_together(record.text)
+
     def settle(self, now_s: float) -> None:
         """Decide what has waited long enough by a moment, when no line comes to tell of the time."""
         at = At(now_s, 1 << 60)

@@ -109,7 +109,8 @@ def _same_lane(before: LineRecord, record: LineRecord) -> bool:
         return False
     process = record.process or record.rank
     other = before.process or before.rank
-    return not process or not other or process == other
+    # A traceback in a stream of its own has no prefix; what has one belongs to the same.
+    return not process or process == other
 
 
 _INNER = LineRecord(None, "", " ", continued=True)

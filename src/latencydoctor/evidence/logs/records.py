@@ -7,6 +7,7 @@ text. A `Records` belongs to one file.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,12 +15,15 @@ from enum import Enum
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.exceptions import CAUSED_BY, CHAINED, EXCEPTION, JAVA_FRAME, TRACEBACK
 from latencydoctor.evidence.logs.judging import Hit
-from latencydoctor.evidence.logs.lines import LineRecord
+from latencydoctor.evidence.logs.lines import LineRecord, clean
 from latencydoctor.evidence.logs.lookback import LookBack
 from latencydoctor.evidence.logs.told import Told
 from latencydoctor.evidence.logs.unclassified import Loud
 
 _QUIET = frozenset({"INFO", "DEBUG"})
+_STARTS_ANEW = re.compile(r"\[|\d{2,4}[-/:]\d\d")
+"""How lines of formats begin that are not known: with a stamp or something in brackets."""
+
 _MOST_OPEN = 256
 _AFTER_EXCEPTION_LINES = 8
 """So many lines after the exception's own may still be its message (NCCL and CUDA errors have four)."""
@@ -51,6 +55,9 @@ class Open:
     file_line: str = ""
     headed: bool = True
     benign: bool = False
+    program: str = ""
+    stream: str = ""
+    wrapped: bool = False
     kind: Kind = Kind.PLAIN
     last: int = 0
     block: int = -1
@@ -90,6 +97,7 @@ class Records:
 
     def put(self, line: RawLine, record: LineRecord) -> tuple[Open, bool]:
         """The record a line belongs to, and whether the line itself may say anything (a stack frame may not)."""
+        self._close_old(line.number, record.time_s)
         if record.continued or self._look_back.repeats_head(line):
             return self._without_head(line, record)
         current = self._open.get((record.source, record.process or record.rank))
@@ -103,6 +111,15 @@ class Records:
             started.kind, started.block = Kind.PYTHON, 0
         return started, True
 
+    def _close_old(self, number: int, time_s: float | None) -> None:
+        """Close what cannot go on any more, so that records come in order as far as sources let them."""
+        while len(self._open) > 1:
+            oldest = next(iter(self._open.values()))
+            gap_s = None if time_s is None or oldest.time_s is None else abs(time_s - oldest.time_s)
+            if number - oldest.last <= (_ONE_TRACEBACK_LINES if gap_s is None or gap_s <= _ONE_BURST_S else 0):
+                return
+            self._close(oldest)
+
     def finish(self) -> None:
         """Close all records."""
         for one in list(self._open.values()):
@@ -112,14 +129,16 @@ class Records:
         base = self._base(line, record)
         text = record.text
         if base is not None:
-            says = _goes_on(base, line.number, text)
+            says = _goes_on(base, line, record)
             if says is not None:
                 self._reach(base, line.number)
                 return base, says
         time_s = record.time_s if record.time_s is not None or base is None else base.time_s
         started = self._begin(line.number, record, time_s)
         started.headed = False
-        started.benign = base is not None and base.benign and base.kind is Kind.PLAIN
+        # A dump goes on in lines of any shape; what is loud by itself does not belong to it.
+        dump = base is not None and base.benign and base.headed and base.kind is Kind.PLAIN and base.level in _QUIET
+        started.benign = dump and not record.level
         if text.lstrip().startswith(TRACEBACK):
             started.kind, started.block = Kind.PYTHON, 0
         return started, True
@@ -143,6 +162,7 @@ class Records:
         elif len(self._open) >= _MOST_OPEN:
             self._close(next(iter(self._open.values())))
         started = Open(*lane, number, time_s, record.level, record.file_line)
+        started.program, started.stream, started.wrapped = record.program, record.stream, record.outer_s is not None
         self._open[lane] = started
         self._reach(started, number)
         return started
@@ -152,6 +172,10 @@ class Records:
             del self._ends[one.last]
         one.last = number
         self._ends[number] = one
+        lane = (one.source, one.process)
+        if len(self._open) > 1 and self._open.get(lane) is one:
+            del self._open[lane]
+            self._open[lane] = one
 
     def _close(self, one: Open) -> None:
         lane = (one.source, one.process)
@@ -186,8 +210,9 @@ def _repeats(current: Open, number: int, record: LineRecord) -> bool | None:
     return False if record.file_line and record.file_line == current.file_line else None
 
 
-def _goes_on(base: Open, number: int, text: str) -> bool | None:
+def _goes_on(base: Open, line: RawLine, record: LineRecord) -> bool | None:
     """The same for a line without a head, when all lines between have none either."""
+    text = record.text
     indented = not text or text[0] in " \t|+"
     if text.lstrip().startswith(TRACEBACK):
         new = base.kind is Kind.PYTHON and not base.chained
@@ -201,8 +226,31 @@ def _goes_on(base: Open, number: int, text: str) -> bool | None:
         base.kind = Kind.JAVA if base.kind is Kind.PLAIN else base.kind
         return False
     if base.kind is Kind.PYTHON:
-        return _in_traceback(base, number, indented)
-    return True if indented or (base.headed and base.level not in _QUIET) else None
+        return _in_traceback(base, line.number, indented)
+    if indented:
+        return True
+    if EXCEPTION.match(text):
+        return True if _starts_java_stack(base, line) else None
+    return True if _is_detail(base, record) else None
+
+
+def _starts_java_stack(base: Open, line: RawLine) -> bool:
+    """Whether an exception follows its message as in Java, where frames come after it; Python's has them before."""
+    if not base.headed or not any(JAVA_FRAME.search(clean(data)) for data in line.lines_after()[:1]):
+        return False
+    base.kind, base.block = Kind.JAVA, 0
+    return True
+
+
+def _is_detail(base: Open, record: LineRecord) -> bool:
+    """Whether a plain line tells more of a record, rather than something of its own."""
+    if not base.headed or base.level in _QUIET or _STARTS_ANEW.match(record.text):
+        return False
+    if record.stream != base.stream or (record.program and base.program and record.program != base.program):
+        return False
+    if record.outer_s is None:
+        return not base.wrapped
+    return base.wrapped and base.time_s is not None and abs(record.outer_s - base.time_s) <= _ONE_BURST_S
 
 
 def _in_traceback(base: Open, number: int, indented: bool) -> bool | None:
