@@ -69,7 +69,7 @@ class Copies:
 def _alike(run: Told, told: Told) -> bool:
     """Whether two tellings are the same line: same class, text, source, and moment as far as it is told."""
     same = (run.rule_id, run.source, run.text, run.rank) == (told.rule_id, told.source, told.text, told.rank)
-    if not same or told.number - run.number > _ALIKE_WITHIN_LINES:
+    if not same or not 0 < told.number - run.number <= _ALIKE_WITHIN_LINES:
         return False
     if run.precise or told.precise:
         return run.time_s == told.time_s

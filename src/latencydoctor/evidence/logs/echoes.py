@@ -66,19 +66,14 @@ class Echoes:
 
     def _told_again(self, told: Told) -> list[Told]:
         last = self._last.get(told.rule_id)
-        if last is not None and _follows(told, last[0], AFTER_S, _TOLD_AGAIN_BEFORE_S):
-            self._echo(last[1], told)
-            return []
-        for one in self._held:
-            if one.only_echoes and one.rule_id == told.rule_id and _follows(told, one, AFTER_S, AFTER_S):
-                one.echoes += told.count
-                return []
-        root = self._original(told)
-        if root:
-            self._echo(root, told)
-            self._note(told, root)
-            return []
-        return self._hold(told)
+        # A table tells at the end of a start what went wrong in it, however long that took.
+        again = told.text.startswith("|") or (last and _follows(told, last[0], AFTER_S, _TOLD_AGAIN_BEFORE_S))
+        root = last[1] if last is not None and again else self._original(told)
+        self._note(told, root or told.rule_id)
+        if not root:
+            return self._hold(told)
+        self._echo(root, told)
+        return []
 
     def _original(self, told: Told) -> str:
         """The class of which this is an echo, empty if it is none: the first in the rule's own order."""
@@ -118,7 +113,7 @@ class Echoes:
         self._held.append(told)
         if len(self._held) <= _MOST_HELD:
             return []
-        return [self._free(self._held.pop(0))]
+        return [self._held.pop(0)]
 
     def _release(self, at: At) -> list[Told]:
         if not self._held:
@@ -127,13 +122,7 @@ class Echoes:
         if not over:
             return []
         self._held = [one for one in self._held if not any(one is gone for gone in over)]
-        return [self._free(one) for one in over]
-
-    def _free(self, told: Told) -> Told:
-        """An event of its own after all; further lines may be echoes of it."""
-        if told.only_echoes:
-            self._note(told, told.rule_id)
-        return told
+        return over
 
     def _note(self, told: Told, root: str) -> None:
         """Remember a class's last telling; records of several sources come in no exact order."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from latencydoctor.evidence.logs.blocks import RawLine
-from latencydoctor.evidence.logs.compiled import Meaning, RuleBook
+from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
 from latencydoctor.evidence.logs.copies import Copies
 from latencydoctor.evidence.logs.damage import split_interleaved
 from latencydoctor.evidence.logs.dating import Dating
@@ -32,6 +32,7 @@ from latencydoctor.model.evidence import Severity, Window
 _LOUD_RANK = 1
 _QUIET = frozenset({"INFO", "DEBUG"})
 _MOST_PRINTS = 10_000
+_MOST_WAITED = 4096
 _SEARCHED_CHARACTERS = 16_384
 
 Which = Callable[[str], frozenset[int]]
@@ -83,6 +84,7 @@ class FilePass:
         self._verdicts = Verdicts()
         self._echoes = Echoes()
         self._joined: set[bytes] = set()
+        self._waited: set[tuple[str, int]] = set()
 
     def take(self, line: RawLine) -> None:
         """Look at a candidate line."""
@@ -92,12 +94,7 @@ class FilePass:
         record = read_raw(line, self._dating)
         hits = self._which(record.text)
         meaning = self._book.meaning(hits)
-        if (
-            not meaning.ways
-            and not meaning.marks
-            and rank_of(record.level) > _LOUD_RANK
-            and not holds_together(record.text)
-        ):
+        if not (meaning.ways or meaning.marks or self._is_telling(record)):
             self._look_back.saw(line, record)
             return
         self._remember_pieces(line)
@@ -105,12 +102,19 @@ class FilePass:
             record = record._replace(time_s=self._look_back.time_before(line, record))
         self._look_back.saw(line, record)
         self.counts.templates.watch_from(record.time_s)
-        at = At(record.time_s, line.number)
-        for way in meaning.marks:
-            self._echo(self._verdicts.mark(way, hits, record.source, at))
         one, may_speak = self._records.put(line, record)
+        if meaning.marks:
+            self._mark(line, record, hits, meaning.marks)
         if may_speak and not one.benign:
             self._judge(line, record, one, meaning)
+
+    def _mark(self, line: RawLine, record: LineRecord, hits: frozenset[int], ways: tuple[Way, ...]) -> None:
+        """A line decides on others: those before it must have been told by now."""
+        self._records.close_those_of(record.source, {way.rule.id for way in ways}, line.number)
+        self._confirm(self._copies.finish())
+        at = At(record.time_s, line.number)
+        for way in ways:
+            self._echo(self._verdicts.mark(way, hits, record.source, at))
 
     def _is_telling(self, record: LineRecord) -> bool:
         """Whether a line that matches nothing is worth more than its stamp."""
@@ -141,7 +145,8 @@ class FilePass:
         level = record.level or (one.level if record.continued else "")
         if meaning.benign and record.event not in self._book.first_way and self._is_benign(meaning, record, level):
             # Of a record whose head is known as benign (a dump of arguments), so are its further lines.
-            one.benign = one.benign or one.head == line.number
+            opens = one.headed or record.text.rstrip().endswith(("{", "[", "("))
+            one.benign = one.benign or (one.head == line.number and opens)
             return
         found = self._found(record, meaning, level)
         for hit, said in found:
@@ -198,7 +203,7 @@ class FilePass:
             line=whole[:KEPT_CHARACTERS] if text in whole else text,
             numbers=hit.numbers,
             count=record.count,
-            only_echoes=hit.only_echoes,
+            only_echoes=hit.only_echoes or text.startswith("|"),
             precise=not record.continued and time_s is not None and time_s != record.outer_s and time_s % 1 != 0,
             source=record.source,
             teller=self._teller(record),
@@ -253,12 +258,24 @@ class FilePass:
 
     def _count(self, tellings: Iterable[Told]) -> None:
         for told in tellings:
+            if told.way.waits and not self._is_first(told):
+                continue
             tally = self.counts.tallies.setdefault(told.rule_id, Tally())
             tally.add(told, self._place, self._redact_prompts)
             if told.precise and len(self.counts.prints) < _MOST_PRINTS:
                 _mark_precise(self.counts.prints, told)
             if self._announce is not None:
                 self._announce(told, self._place)
+
+    def _is_first(self, told: Told) -> bool:
+        """Whether a line that shows a class in several ways has not been counted yet."""
+        key = (told.rule_id, told.number)
+        if key in self._waited:
+            return False
+        if len(self._waited) >= _MOST_WAITED:
+            self._waited.clear()
+        self._waited.add(key)
+        return True
 
 
 def _mark_precise(prints: dict[int, tuple[str, int]], told: Told) -> None:

@@ -64,11 +64,20 @@ def rank_of(level: str) -> int:
 
 
 def _one_a_class(found: list[Hit]) -> tuple[Hit, ...]:
-    """A line that shows one class in several ways is one event: of the way that is surest of it."""
-    first: dict[str, Hit] = {}
-    for hit in sorted(found, key=lambda one: (one.only_echoes, one.way.waits)):
-        first.setdefault(hit.way.rule.id, hit)
-    return tuple(first.values())
+    """A line that shows one class in several ways is one event, of the way that is surest of it.
+
+    Where all have conditions that other lines decide, each is tried; the line counts once all the same.
+    """
+    surest: dict[str, tuple[bool, bool]] = {}
+    for hit in found:
+        sure = (hit.only_echoes, hit.way.waits)
+        surest[hit.way.rule.id] = min(sure, surest.get(hit.way.rule.id, sure))
+    kept = [hit for hit in found if (hit.only_echoes, hit.way.waits) == surest[hit.way.rule.id]]
+    return tuple(hit for hit in kept if hit.way.waits or hit is _first(kept, hit.way.rule.id))
+
+
+def _first(found: list[Hit], rule_id: str) -> Hit:
+    return next(hit for hit in found if hit.way.rule.id == rule_id)
 
 
 def _applies(way: Way, record: LineRecord, level: str) -> bool:

@@ -76,11 +76,11 @@ class Open:
         elif self.kind is Kind.JAVA:
             order.reverse()
         blocks = order if self.kind is Kind.PLAIN else order[:1]
-        first: dict[str, tuple[Hit, Told]] = {}
-        for block in blocks:
-            for hit, told in self.hits[block]:
-                first.setdefault(hit.way.rule.id, (hit, told))
-        return list(first.values())
+        chosen = [both for block in blocks for both in self.hits[block]]
+        first: dict[str, int] = {}
+        for hit, told in chosen:
+            first.setdefault(hit.way.rule.id, told.number)
+        return [(hit, told) for hit, told in chosen if told.number == first[hit.way.rule.id]]
 
 
 class Records:
@@ -110,6 +110,13 @@ class Records:
         if record.text.startswith(TRACEBACK):
             started.kind, started.block = Kind.PYTHON, 0
         return started, True
+
+    def close_those_of(self, source: str, rule_ids: set[str], before: int) -> None:
+        """Close the records of a source that began before a line and may be events of some classes."""
+        for one in [*self._open.values()] if self._open else ():
+            told = (hit.way.rule.id for block in one.hits.values() for hit, _ in block)
+            if one.source == source and one.last < before and not rule_ids.isdisjoint(told):
+                self._close(one)
 
     def _close_old(self, number: int, time_s: float | None) -> None:
         """Close what cannot go on any more, so that records come in order as far as sources let them."""
@@ -145,6 +152,9 @@ class Records:
 
     def _base(self, line: RawLine, record: LineRecord) -> Open | None:
         """The record that the lines before one belong to, opened here if it was no candidate."""
+        last = self._ends.get(line.number - 1)
+        if last is not None and last.source == record.source and record.process in ("", last.process):
+            return last
         found = self._look_back.head_of(line, record, self._ends)
         if found is None or isinstance(found, Open):
             return found
@@ -226,7 +236,7 @@ def _goes_on(base: Open, line: RawLine, record: LineRecord) -> bool | None:
         base.kind = Kind.JAVA if base.kind is Kind.PLAIN else base.kind
         return False
     if base.kind is Kind.PYTHON:
-        return _in_traceback(base, line.number, indented)
+        return _in_traceback(base, line.number, indented, text)
     if indented:
         return True
     if EXCEPTION.match(text):
@@ -253,12 +263,14 @@ def _is_detail(base: Open, record: LineRecord) -> bool:
     return base.wrapped and base.time_s is not None and abs(record.outer_s - base.time_s) <= _ONE_BURST_S
 
 
-def _in_traceback(base: Open, number: int, indented: bool) -> bool | None:
+def _in_traceback(base: Open, number: int, indented: bool, text: str) -> bool | None:
     if indented:
         return False
     if not base.exception_at:
         base.exception_at = number
         return True
+    if EXCEPTION.match(text):
+        return None
     return True if base.headed or number - base.exception_at <= _AFTER_EXCEPTION_LINES else None
 
 
