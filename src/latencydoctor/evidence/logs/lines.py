@@ -29,8 +29,8 @@ ALWAYS_LOOK: Final = (
 )
 """What raw lines show whose bytes hide their message: byte numbers, first pieces of long lines, binary fields."""
 
-MOST_LAYERS: Final = 8
-"""Six wrappers around a program's line, which may relay another one's."""
+MOST_LAYERS: Final = 10
+"""Six wrappers and a quotation around a process's line, which may relay another program's."""
 
 _REPEATED = re.compile(
     r"\s{0,4}\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs[^)]{0,300}\))?", re.ASCII

@@ -16,7 +16,7 @@ from latencydoctor.evidence.logs.draft import Draft
 _COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]{0,100}) {1,80}\| ?", re.ASCII)
 _NUMBERED = re.compile(r"[-_]\d{1,4}$", re.ASCII)
 _POD = re.compile(r"\[(?:pod/)?([a-z0-9][a-z0-9.-]{0,253})/([a-z0-9][a-z0-9-]{0,62})\] ?", re.ASCII)
-_STERN = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?) ([a-z0-9][a-z0-9-]{0,62}) (?=\S)", re.ASCII)
+_STERN = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?) ([a-z0-9][a-z0-9-]{0,62}) ", re.ASCII)
 _STERN_OWN = re.compile(r"[+-] ([a-z0-9][a-z0-9.-]{0,253}) \u203a ([a-z0-9][a-z0-9-]{0,62})$", re.ASCII)
 _REPLICA = re.compile(r"-(?=[a-z]{0,9}\d)[a-z0-9]{8,10}-[a-z0-9]{5}$", re.ASCII)
 _CLOUD = re.compile(
@@ -38,6 +38,7 @@ _ACTOR = re.compile(r"\(([^()=]{1,200}) pid=(\d{1,10})(?:, ip=([^\s()]{1,64}))?\
 _RANK_OF_NAME = re.compile(r"_(?:TP|PP|DP)(\d{1,4})", re.ASCII)
 _RANK = re.compile(r"\[rank ?(\d{1,6})\]: ?|\[Stage-(\d{1,3})\] ", re.ASCII)
 _RANK_TAG = re.compile(r"\[rank ?(\d{1,6})\]:?(?=\[[EWIF])", re.ASCII)
+_QUOTED = re.compile(r"(?:> ?){1,6}(?=.)")
 _HEAD = re.compile(
     r"[EWI]\d{4} \d\d:|\{\"|\[?\d{4}[-/]\d\d[-/]\d\d|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b|"
     r"\d{1,10}:[XCSM] |\(\w{1,100} pid=|\[(?:pod/|rank\d)",
@@ -207,12 +208,12 @@ def rank(text: str, draft: Draft, _dating: Dating) -> str | None:
 
 def quoted(text: str, draft: Draft, _dating: Dating) -> str | None:
     """`> <text>`: copied from a ticket."""
-    rest = text.lstrip("> ")
+    match = _QUOTED.match(text)
     # A prompt of Python's is no quotation.
-    if text.startswith(">>>") or not rest:
+    if match is None or text.startswith(">>>"):
         return None
     draft.quoted = True
-    return rest
+    return text[match.end() :]
 
 
 def unix_micros(text: str) -> float | None:

@@ -50,4 +50,5 @@ def nccl(text: str, draft: Draft, _dating: Dating) -> str | None:
     draft.head("nccl", _NCCL_LEVELS[match[5]])
     # Devices tell ranks apart on a node; the process does so across nodes.
     draft.rank = draft.rank or f"{match[1]}:{match[2]}:{match[4]}"
-    return text[match.end() :]
+    # The library's name stays: its messages alone could be anyone's.
+    return text[match.start(5) - len("NCCL ") :]

@@ -19,7 +19,7 @@ _LEVEL_NEAR = re.compile(
 )
 _MICROSECOND_DIGITS = 6
 _INNER = re.compile(
-    r" (?:[EWI]\d{4} \d\d:|\d{4}-\d\d-\d\d[T ]|[A-Z]{4,8} {1,4}\d\d-\d\d |[A-Z]{4,8}: |\[|\(|\{)", re.ASCII
+    r" (?:[EWI]\d{4} \d\d:|\d{4}-\d\d-\d\d[T ]|[A-Z]{4,8} {1,4}(?:\d{4}-)?\d\d-\d\d |[A-Z]{4,8}:|\[|\(|\{)", re.ASCII
 )
 
 
