@@ -58,9 +58,11 @@ def compose(text: str, draft: Draft, dating: Dating) -> str | None:
     name, rest = match[1], text[match.end() :]
     if _NUMBERED.search(name) or _HEAD.match(rest):
         dating.seen.add("compose")
-    # A row of a table ends with a pipe.
-    elif "compose" not in dating.seen and (not name.islower() or text.rstrip().endswith("|")):
-        return None
+    else:
+        padded = name.islower() and text[len(name) : len(name) + 3] == "  |"
+        # A row of a table ends with a pipe.
+        if not (padded or "compose" in dating.seen) or text.rstrip().endswith("|"):
+            return None
     draft.within(name)
     return rest
 

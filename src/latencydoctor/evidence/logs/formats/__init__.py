@@ -68,7 +68,7 @@ LAYERS: dict[str, tuple[Layer, ...]] = {
     "{": (json_line,),
     "[": _BRACKET,
     "(": (wrappers.actor,),
-    "<": (wrappers.priority,),
+    "<": (wrappers.priority, kubernetes.listed_event),
     ">": (wrappers.quoted,),
     "+": (wrappers.stern_own,),
     "-": (wrappers.stern_own,),

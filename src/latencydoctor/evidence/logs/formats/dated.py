@@ -19,8 +19,11 @@ _LEVEL_NEAR = re.compile(
 )
 _MICROSECOND_DIGITS = 6
 _INNER = re.compile(
-    r" (?:[EWI]\d{4} \d\d:|\d{4}-\d\d-\d\d[T ]|[A-Z]{4,8} {1,4}(?:\d{4}-)?\d\d-\d\d |[A-Z]{4,8}:|\[|\(|\{)", re.ASCII
+    r" (?:[EWI]\d{4} \d\d:|\d{4}-\d\d-\d\d[T ]|[A-Z]{4,8} {1,4}(?:\d{4}-)?\d\d-\d\d |[A-Z]{4,8}:|[({]|"
+    r"\[(?!\d{1,7}\] (?!\d\d [A-Z])))",
+    re.ASCII,
 )
+"""What behind a stamp shows that it is a wrapper's: heads of programs; not a process's number in brackets."""
 
 
 def full(text: str, draft: Draft, dating: Dating) -> str | None:
@@ -51,7 +54,7 @@ def _zoned(rest: str, stamp: re.Match[str], draft: Draft, dating: Dating) -> str
         if found is not None:
             return found
         # Runtimes count nanoseconds; a coarser stamp before what is no line's continuation is the line's own head.
-        if (own or _LEVEL_NEAR.match(rest)) and not FRAME.match(rest, 1):
+        if _LEVEL_NEAR.match(rest) or (own and not FRAME.match(rest, 1)):
             return generic(rest, draft, dating)
     dating.wrapped(draft)
     draft.whole = own
