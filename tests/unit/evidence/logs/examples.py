@@ -387,6 +387,8 @@ EXAMPLES: dict[str, Example] = {
         "503 UF,URX upstream_reset_before_response_started{remote_connection_failure}",
         {"status": 503},
     ),
+    "go": Example("2026/11/30 07:20:26 http: proxy error: x", "", SECOND_S, "", "http: proxy error: x"),
+    "go with micros": Example("2026/11/30 07:20:26.123456 ERROR boom", "", MICRO_S, "ERROR", "boom"),
     "redis": Example("41:M 30 Nov 2026 07:20:26.123 # x", "redis", MILLI_S, "WARNING", "x"),
     "redis without year": Example("41:S 30 Nov 07:20:26.123 - x", "redis", MILLI_S, "DEBUG", "x"),
     "redis 2": Example("[41] 30 Nov 07:20:26 * x", "redis", SECOND_S, "INFO", "x"),

@@ -34,6 +34,7 @@ _DIGIT: tuple[Layer, ...] = (
     dated.full,
     redis.line,
     proxies.nginx_error,
+    dated.slashed,
     proxies.nginx_access,
     kubernetes.listed_event,
     wrappers.syslog,
