@@ -7,6 +7,7 @@ they look. Patterns are bytes, case-sensitive unless they start with `(?i)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from latencydoctor.errors import ContentError
@@ -33,6 +34,10 @@ class BlockMatcher(Protocol):
         """Offsets where matches end, ascending; at least one inside each line that matches."""
         ...
 
+    def twin(self) -> BlockMatcher:
+        """Another one for the same patterns, for another thread."""
+        ...
+
 
 class LineMatcher(Protocol):
     """Says which of its patterns match one line."""
@@ -52,8 +57,16 @@ class PatternError(ContentError):
 
 class _HyperscanBlocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._module = module
         self._database = module.Database(mode=module.HS_MODE_BLOCK)
         self._database.compile(expressions=list(patterns), flags=0)
+        self._scratch = None
+
+    def twin(self) -> _HyperscanBlocks:
+        # The compiled patterns may be shared; what a scan scribbles on may not.
+        other = copy(self)
+        other._scratch = self._module.Scratch(self._database)
+        return other
 
     def ends(self, data: bytes) -> list[int]:
         found: list[int] = []
@@ -68,7 +81,7 @@ class _HyperscanBlocks:
                 newline = find(b"\n", end - 1)
                 line_end = size if newline < 0 else newline + 1
 
-        self._database.scan(data, match_event_handler=on_match)
+        self._database.scan(data, match_event_handler=on_match, scratch=self._scratch)
         return found
 
 
@@ -76,13 +89,15 @@ class _HyperscanLines:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         self._database = module.Database(mode=module.HS_MODE_BLOCK)
         ids = list(range(len(patterns)))
-        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=module.HS_FLAG_SINGLEMATCH)
+        # Telling each match only once makes many patterns together take ten times as long to compile.
+        flags = module.HS_FLAG_SINGLEMATCH if len(ids) == 1 else 0
+        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=flags)
 
     def which(self, line: bytes) -> frozenset[int]:
-        found: list[int] = []
+        found: set[int] = set()
 
         def on_match(index: int, _start: int, _end: int, _flags: int, _context: object) -> None:
-            found.append(index)
+            found.add(index)
 
         self._database.scan(line, match_event_handler=on_match)
         return frozenset(found)
@@ -101,6 +116,9 @@ class _Re2Blocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         either = b"|".join(b"(?:" + pattern + b")" for pattern in patterns)
         self._pattern = module.compile(either, _re2_options(module))
+
+    def twin(self) -> _Re2Blocks:
+        return self
 
     def ends(self, data: bytes) -> list[int]:
         found: list[int] = []

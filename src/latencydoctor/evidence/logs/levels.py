@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_QUOTE = r'\\{0,15}"'
+_QUOTE = r'\\*"'
 _LOUD_WORDS = "(?i:err|error|crit|critical|d?panic|fatal|alert|emergency)"
 LOUD = (
     r"\b(?:ERROR|CRITICAL|FATAL|SEVERE|EMERG|ALERT|PANIC)\b",

@@ -1,14 +1,14 @@
 """Finds the few lines of a log that any pattern could mean, in compiled code, before Python looks at a line.
 
-A `Scanner` has two halves. `look` runs one database of sieves (see `sieve`) over a piece of the raw bytes and may
-run in several threads, each with a scanner of its own from `twin`; `which` says exactly which patterns match a message
+A `Scanner` has two halves. An `Eye` runs one database of sieves (see `sieve`) over a piece of the raw bytes and may
+work in a thread of its own; `which` says exactly which patterns match a message
 after unwrapping.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES, Block, LineCounter, Look, Piece, RawLine
 from latencydoctor.evidence.logs.engine import (
@@ -21,6 +21,9 @@ from latencydoctor.evidence.logs.engine import (
 from latencydoctor.evidence.logs.levels import LOUD
 from latencydoctor.evidence.logs.lines import ALWAYS_LOOK
 from latencydoctor.evidence.logs.sieve import Sieve, Word, sieve
+
+_FEW = 24
+"""So few patterns are asked one by one: the engine takes long to compile a handful together."""
 
 
 class Scanner:
@@ -42,20 +45,20 @@ class Scanner:
         self._forms = list(dict.fromkeys([*wanted, *look_for]))
         self._blocks: BlockMatcher | None = None
         self._which = _Which([*patterns, *also], self._sieves, engine)
-        self._count = LineCounter()
 
     def prepare(self) -> None:
         """Compile what looking at the first block needs; otherwise that happens then."""
         if self._blocks is None and self._forms:
             self._blocks = match_blocks(self._forms, self._engine)
 
+    def eye(self) -> Eye:
+        """One half of it for another thread: what looks at pieces."""
+        self.prepare()
+        return Eye(self._blocks.twin() if self._blocks else None)
+
     def which(self, text: str) -> frozenset[int]:
         """The patterns that match a text; `also` patterns are numbered after the others."""
         return self._which(text.encode("utf-8", "replace"))
-
-    def look(self, piece: Piece) -> Look:
-        """Scan a piece: where candidates are, and how many lines it has."""
-        return Look(self._ends(piece.data), self._count(piece.data))
 
     def candidates(self, block: Block) -> Iterator[RawLine]:
         """The lines of a block that may match, in order."""
@@ -81,6 +84,18 @@ class Scanner:
         return self._blocks.ends(data) if self._blocks else []
 
 
+class Eye:
+    """Looks at pieces in one thread. Other threads run while it does."""
+
+    def __init__(self, blocks: BlockMatcher | None) -> None:
+        self._blocks = blocks
+        self._count = LineCounter()
+
+    def look(self, piece: Piece) -> Look:
+        """Scan a piece: where candidates are, and how many lines it has."""
+        return Look(self._blocks.ends(piece.data) if self._blocks else [], self._count(piece.data))
+
+
 class _Which:
     """Which patterns match a line: those whose sieve lets it pass are compiled, each when it first comes up."""
 
@@ -93,8 +108,11 @@ class _Which:
         self._exact: dict[int, LineMatcher] = {}
 
     def __call__(self, line: bytes) -> frozenset[int]:
-        if not self._patterns:
-            return frozenset()
+        return frozenset(index for index in self._possible(line) if self._is(index, line))
+
+    def _possible(self, line: bytes) -> Iterable[int]:
+        if len(self._patterns) <= _FEW:
+            return range(len(self._patterns))
         if self._could is None:
             forms: dict[str, list[int]] = {}
             for index, one in enumerate(self._sieves):
@@ -103,11 +121,7 @@ class _Which:
             self._meant = list(forms.values())
             self._could = match_lines(list(forms), self._engine)
         passed = self._could.which(line)
-        if not passed:
-            return passed
-        return frozenset(
-            index for index in {index for one in passed for index in self._meant[one]} if self._is(index, line)
-        )
+        return {index for one in passed for index in self._meant[one]} if passed else ()
 
     def _is(self, index: int, line: bytes) -> bool:
         text = self._sieves[index].exact

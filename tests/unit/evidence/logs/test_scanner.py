@@ -90,7 +90,7 @@ def test_excuse_alone_is_no_candidate_and_no_pattern_spans_lines() -> None:
 def test_pieces_may_be_scanned_before_they_are_numbered() -> None:
     data = [b"hay\nneedle\nhay\nho", b"t\na b\n", b"needle\n"]
     pieces = list(cut(data))
-    looks = [SCANNER.look(piece) for piece in reversed(pieces)][::-1]
+    looks = [SCANNER.eye().look(piece) for piece in reversed(pieces)][::-1]
     lines = [line for block in number(zip(pieces, looks, strict=True)) for line in SCANNER.candidates(block)]
     assert [(line.number, line.data) for line in lines] == [(2, b"needle"), (5, b"a b"), (6, b"needle")]
     assert [line.lines_after() for line in lines] == [[b"hay", b"hot", b"a b"], [b"needle"], []]
