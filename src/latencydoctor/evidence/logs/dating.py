@@ -52,6 +52,11 @@ class Dating:
         self._near_s: float | None = None
         self._month_ahead = False
 
+    def saw(self, sign: str) -> None:
+        """Remember a sign; of signs without number (names) only so many."""
+        if len(self.seen) < _MOST_ENTRIES:
+            self.seen.add(sign)
+
     def own(self, draft: Draft, program: str = "") -> None:
         """The stamp in `draft.naive_s` is the line's own: its moment, and what it teaches about zones."""
         zone_s = draft.zone_s

@@ -126,9 +126,16 @@ def test_service_without_a_number_counts_before_a_head_or_when_known() -> None:
     assert read("API  | plain words", dating).source == "API"
 
 
-@pytest.mark.parametrize("line", ["re-try it now", "worker-1 died of it", "a-b c d", "plain words here", "x-1"])
+@pytest.mark.parametrize(
+    "line", ["re-try it now", "worker-1 died of it", "a-b c d", "plain words here", "x-1", "phase-2-begin now it"]
+)
 def test_words_are_no_pod(line: str) -> None:
     assert (read(line).source, read(line).text) == ("", line)
+
+
+@pytest.mark.parametrize("pod", ["serve-7d9c5b6f48-x2x4z", "other-89-x7k2p", "server-abcde"])
+def test_pod_s_generated_name_is_enough(pod: str) -> None:
+    assert read(f"{pod} server plain words").source == f"{pod}/server"
 
 
 def test_pod_of_a_set_counts_before_a_head_or_when_known() -> None:
