@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs.scan import PatternError, Scanner
+from latencydoctor.evidence.logs.engine import PatternError
+from latencydoctor.evidence.logs.scanner import Scanner
+from latencydoctor.evidence.logs.sieve import sieve
 from latencydoctor.model.rule import LogRule
 
 STRUCTURE = (
@@ -64,9 +66,20 @@ NOTHING = Meaning((), (), ())
 
 
 @lru_cache(maxsize=1024)
-def number_patterns(rule_numbers: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """A rule's number patterns, compiled when a line of it is first seen: most rules never are."""
-    return tuple(re.compile(pattern) for pattern in rule_numbers)
+def number_patterns(rule_numbers: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    """A rule's number patterns, compiled when a line of it is first seen: most rules never are.
+
+    Each with words of which one stands in every line that it matches, where that is known: looking for a word is quick.
+    """
+    return tuple((re.compile(pattern), _words_of(pattern)) for pattern in rule_numbers)
+
+
+def _words_of(pattern: str) -> tuple[str, ...]:
+    try:
+        words = sieve(pattern).words
+    except re.error:
+        return ()
+    return () if any(word.caseless for word in words) else tuple(word.text for word in words)
 
 
 class RuleBook:

@@ -42,11 +42,15 @@ class Echoes:
 
     def take(self, told: Told) -> list[Told]:
         """The tellings that are events now that this one has come."""
-        sure = self._release(told)
+        if not self._held and not told.only_echoes and not told.way.rule.echo_of:
+            self._note(told, told.rule_id)
+            return [told]
+        sure = self._release(told) if self._held else []
         if told.only_echoes:
             return sure + self._told_again(told)
-        root = self._original(told)
-        self._take_up(told, root or told.rule_id)
+        root = self._original(told) if told.way.rule.echo_of else ""
+        if self._held:
+            self._take_up(told, root or told.rule_id)
         self._note(told, root or told.rule_id)
         if root:
             self._echo(root, told)
@@ -116,8 +120,6 @@ class Echoes:
         return [self._held.pop(0)]
 
     def _release(self, at: At) -> list[Told]:
-        if not self._held:
-            return []
         over = [one for one in self._held if not _follows(at, one, _TOLD_AGAIN_BEFORE_S, AFTER_S)]
         if not over:
             return []

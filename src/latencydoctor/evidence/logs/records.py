@@ -15,7 +15,7 @@ from enum import Enum
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.exceptions import CAUSED_BY, CHAINED, EXCEPTION, JAVA_FRAME, TRACEBACK
 from latencydoctor.evidence.logs.judging import Hit
-from latencydoctor.evidence.logs.lines import LineRecord, clean
+from latencydoctor.evidence.logs.lines import LineRecord
 from latencydoctor.evidence.logs.lookback import LookBack
 from latencydoctor.evidence.logs.told import Told
 from latencydoctor.evidence.logs.unclassified import Loud
@@ -28,6 +28,7 @@ _MOST_OPEN = 256
 _AFTER_EXCEPTION_LINES = 8
 """So many lines after the exception's own may still be its message (NCCL and CUDA errors have four)."""
 
+_FRAME_BYTES = 512
 _ONE_BURST_S = 2.0
 """Lines of one traceback are written at once."""
 
@@ -70,6 +71,10 @@ class Open:
         """The hits that count: of a chain of exceptions those of its root, each class once."""
         if not self.hits:
             return []
+        if len(self.hits) == 1:
+            (both,) = self.hits.values()
+            if len(both) == 1:
+                return both
         order = sorted(self.hits)
         if self.kind is Kind.PYTHON:
             order.sort(key=lambda block: (block != 0, block))
@@ -97,7 +102,8 @@ class Records:
 
     def put(self, line: RawLine, record: LineRecord) -> tuple[Open, bool]:
         """The record a line belongs to, and whether the line itself may say anything (a stack frame may not)."""
-        self._close_old(line.number, record.time_s)
+        if len(self._open) > 1:
+            self._close_old(line.number, record.time_s)
         if record.continued or self._look_back.repeats_head(line):
             return self._without_head(line, record)
         current = self._open.get((record.source, record.process or record.rank))
@@ -133,7 +139,7 @@ class Records:
             self._close(one)
 
     def _without_head(self, line: RawLine, record: LineRecord) -> tuple[Open, bool]:
-        base = self._base(line, record)
+        base = None if self._stands_alone(line, record) else self._base(line, record)
         text = record.text
         if base is not None:
             says = _goes_on(base, line, record)
@@ -149,6 +155,17 @@ class Records:
         if text.lstrip().startswith(TRACEBACK):
             started.kind, started.block = Kind.PYTHON, 0
         return started, True
+
+    def _stands_alone(self, line: RawLine, record: LineRecord) -> bool:
+        """Whether a line is an exception by itself, told at once: no need to look back then."""
+        last = self._ends.get(line.number - 1)
+        return (
+            record.time_s is not None
+            and (last is None or last.kind is Kind.PLAIN)
+            and EXCEPTION.match(record.text) is not None
+            and self._look_back.is_plain_before(line, record)
+            and not _java_frame_after(line)
+        )
 
     def _base(self, line: RawLine, record: LineRecord) -> Open | None:
         """The record that the lines before one belong to, opened here if it was no candidate."""
@@ -199,6 +216,8 @@ class Records:
 def _repeats(current: Open, number: int, record: LineRecord) -> bool | None:
     """Whether a line goes on with a record whose lines each repeat its head: None if not, else whether it may speak."""
     text = record.text
+    if current.kind is Kind.PLAIN and not text.startswith(TRACEBACK):
+        return None
     near = number - current.last <= _ONE_TRACEBACK_LINES and (
         record.time_s is None or current.time_s is None or abs(record.time_s - current.time_s) <= _ONE_BURST_S
     )
@@ -244,9 +263,15 @@ def _goes_on(base: Open, line: RawLine, record: LineRecord) -> bool | None:
     return True if _is_detail(base, record) else None
 
 
+def _java_frame_after(line: RawLine) -> bool:
+    end = line.end + 1
+    after = line.block.data[end : end + _FRAME_BYTES] or line.block.after[:_FRAME_BYTES]
+    return JAVA_FRAME.search(after.split(b"\n", 1)[0].decode("utf-8", "replace")) is not None
+
+
 def _starts_java_stack(base: Open, line: RawLine) -> bool:
     """Whether an exception follows its message as in Java, where frames come after it; Python's has them before."""
-    if not base.headed or not any(JAVA_FRAME.search(clean(data)) for data in line.lines_after()[:1]):
+    if not base.headed or not _java_frame_after(line):
         return False
     base.kind, base.block = Kind.JAVA, 0
     return True

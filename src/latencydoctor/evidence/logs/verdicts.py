@@ -42,7 +42,8 @@ class Verdicts:
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, int, str], _State] = {}
-        self._retrying: dict[tuple[str, int, str], _State] = {}
+        self.retrying: dict[tuple[str, int, str], _State] = {}
+        """Those of whose events it is not sure yet that nothing takes them back."""
 
     def mark(self, way: Way, hits: frozenset[int], source: str, at: At) -> list[Told]:
         """Note a line that decides on others of one way; returns those that count because of it."""
@@ -64,6 +65,10 @@ class Verdicts:
         state.waiting.clear()
         return self._after_real(state, told)
 
+    def minds(self, way: Way, hits: frozenset[int], source: str) -> bool:
+        """Whether a line that decides on others changes anything; most of them come again and again."""
+        return bool(hits & (way.marks - way.only_after)) or not self.is_after(way, source)
+
     def is_after(self, way: Way, source: str) -> bool:
         """Whether a line that `only_after` asks for has been seen in the source."""
         state = self._states.get((*way.key, source))
@@ -71,8 +76,6 @@ class Verdicts:
 
     def judge(self, told: Told) -> list[Told]:
         """The tellings that count now that this one has come."""
-        if not told.way.waits:
-            return [told]
         way = told.way
         state = self._state(way, told.source)
         if (way.only_after and not state.after) or _too_soon(state, told):
@@ -93,7 +96,7 @@ class Verdicts:
     def passed(self, at: At) -> list[Told]:
         """The retries that nothing has taken back by the time of this line."""
         sure: list[Told] = []
-        for state in [*self._retrying.values()] if self._retrying else ():
+        for state in [*self.retrying.values()]:
             sequel = state.way.rule.recovered_by
             if sequel is not None and state.last_retry and not near(state.last_retry[-1], at, sequel.within_s, _LINES):
                 sure += self._give_up(state)
@@ -101,12 +104,12 @@ class Verdicts:
 
     def finish(self) -> list[Told]:
         """The retries that nothing took back before the file ended."""
-        return [told for state in [*self._retrying.values()] for told in self._give_up(state)]
+        return [told for state in [*self.retrying.values()] for told in self._give_up(state)]
 
     def _give_up(self, state: _State) -> list[Told]:
         told = state.retried
         state.retried, state.last_retry = [], []
-        self._retrying = {key: one for key, one in self._retrying.items() if one is not state}
+        self.retrying = {key: one for key, one in self.retrying.items() if one is not state}
         return _bursting(state, told)
 
     def _after_real(self, state: _State, coming: Iterable[Told]) -> list[Told]:
@@ -118,7 +121,7 @@ class Verdicts:
             if state.last_retry and not near(state.last_retry[-1], told, sequel.within_s, _LINES):
                 sure += self._give_up(state)
             _retry(state, told, sequel.within_s)
-            self._retrying[(*state.way.key, told.source)] = state
+            self.retrying[(*state.way.key, told.source)] = state
         return sure
 
     def _state(self, way: Way, source: str) -> _State:
@@ -129,7 +132,7 @@ class Verdicts:
                 # As many sources are an attack or a mistake in reading them; the oldest is forgotten.
                 oldest = next(iter(self._states))
                 self._states.pop(oldest)
-                self._retrying.pop(oldest, None)
+                self.retrying.pop(oldest, None)
             state = self._states[key] = _State(way)
         return state
 
