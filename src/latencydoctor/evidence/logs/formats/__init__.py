@@ -8,9 +8,11 @@ with a full date share one parser, `dated`, which goes on by what follows the st
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 
 from latencydoctor.evidence.logs import wrappers
-from latencydoctor.evidence.logs.draft import Layer
+from latencydoctor.evidence.logs.dating import Dating
+from latencydoctor.evidence.logs.draft import Draft
 from latencydoctor.evidence.logs.formats import (
     backends,
     bracketed,
@@ -26,6 +28,9 @@ from latencydoctor.evidence.logs.formats import (
     worded,
 )
 from latencydoctor.evidence.logs.structured import json_line
+
+Layer = Callable[[str, Draft, Dating], str | None]
+"""Takes one layer off a text: the rest of it, or None where the text does not have that layer."""
 
 _WORD: tuple[Layer, ...] = (wrappers.compose, wrappers.stern, logfmt.pairs, collectives.nccl, plain.named)
 _MONTH: tuple[Layer, ...] = (wrappers.syslog, wrappers.syslog_weekday)
