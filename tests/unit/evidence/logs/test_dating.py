@@ -194,6 +194,8 @@ def test_ages_count_from_the_file_s_time() -> None:
     dating = Dating(NOW_S)
     record = read(dating, "  Warning  BackOff    2m30s (x3 over 18m)  kubelet, n-1  Back-off restarting")
     assert (record.time_s, record.began_s, record.count) == (NOW_S - 150, NOW_S - 1080, 3)
+    record = read(dating, "2026-11-30T07:20:26.500000001Z 30s (x2 over 1m)   Warning   BackOff   pod/x-1   y")
+    assert (record.time_s, record.began_s) == (at("2026-11-30T07:19:56.5"), at("2026-11-30T07:19:26.5"))
     record = read(dating, "<unknown>   Normal   Scheduled   pod/x-1   assigned")
     assert (record.time_s, record.level, record.source) == (None, "INFO", "x-1")
 
