@@ -168,9 +168,9 @@ def read(folder: str) -> tuple[Found, ...]:
 
 def _compile_once() -> None:
     """A worker reads many small files: what its rules compile to is kept from one to the next."""
-    from latencydoctor.evidence.logs import reader
+    from latencydoctor.evidence.logs.reader import scanner_for
 
-    mock.patch.object(reader, "scanner_for", cache(reader.scanner_for)).start()
+    mock.patch("latencydoctor.sources.logfiles.scanner_for", cache(scanner_for)).start()
 
 
 @cache
