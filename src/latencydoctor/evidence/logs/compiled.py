@@ -43,6 +43,8 @@ class Way:
     real: frozenset[int]
     marks: frozenset[int]
     waits: bool
+    echoing: bool
+    """Whether other tellings may be echoes of this class, or it one of theirs."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -88,8 +90,12 @@ class RuleBook:
     def __init__(self, rules: Sequence[LogRule]) -> None:
         wanted, excuses = _patterns(rules)
         self._number = {pattern: index for index, pattern in enumerate([*wanted, *excuses])}
+        related = _related(rules)
         self._ways = tuple(
-            self._way(one, index) for rule in rules for index, one in enumerate((rule, *rule.variants)) if one.patterns
+            self._way(one, index, one.id in related)
+            for rule in rules
+            for index, one in enumerate((rule, *rule.variants))
+            if one.patterns
         )
         self.first_way = {way.rule.id: way for way in reversed(self._ways) if not way.rule.benign}
         """Each class's first way: that of a line which names the class itself."""
@@ -122,7 +128,7 @@ class RuleBook:
                 ways.append((way, bool(hits & way.echoes)))
         return Meaning(tuple(ways), tuple(marks), tuple(benign))
 
-    def _way(self, rule: LogRule, index: int) -> Way:
+    def _way(self, rule: LogRule, index: int, echoing: bool) -> Way:
         only_after, not_after, recovered, real = (self._numbers(patterns) for patterns in _marks(rule))
         return Way(
             rule=rule,
@@ -136,10 +142,17 @@ class RuleBook:
             real=real,
             marks=only_after | not_after | recovered | real,
             waits=bool(rule.burst or rule.climbs or only_after or not_after or recovered or real),
+            echoing=echoing,
         )
 
     def _numbers(self, patterns: Sequence[str]) -> frozenset[int]:
         return frozenset(self._number[pattern] for pattern in patterns)
+
+
+def _related(rules: Sequence[LogRule]) -> set[str]:
+    """The classes that echo something, or are echoed; a table's rows echo any, but need no note of it."""
+    named = {original for rule in rules for original in rule.echo_of}
+    return named | {one.id for one in _all_ways(rules) if one.echoes or one.echo_of}
 
 
 def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:

@@ -68,10 +68,10 @@ class Copies:
 
 def _alike(run: Told, told: Told) -> bool:
     """Whether two tellings are the same line: same class, text, source, and moment as far as it is told."""
+    if (run.precise or told.precise) and run.time_s != told.time_s:
+        return False
     same = (run.rule_id, run.source, run.text, run.rank) == (told.rule_id, told.source, told.text, told.rank)
     if not same or not 0 < told.number - run.number <= _ALIKE_WITHIN_LINES:
         return False
-    if run.precise or told.precise:
-        return run.time_s == told.time_s
     gap_s = told.gap_s(run)
     return run.time_s is told.time_s if gap_s is None else abs(gap_s) <= _ALIKE_WITHIN_S

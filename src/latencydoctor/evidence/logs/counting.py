@@ -91,13 +91,23 @@ class Counting:
         if told.way.waits:
             self._count_all(self.verdicts.judge(told))
             return
+        self._hand_on(told)
+
+    def _hand_on(self, told: Told) -> None:
+        if not told.way.echoing:
+            # Of a class that nothing echoes, only a table's rows tell again.
+            tally = self.counts.tallies.get(told.rule_id) if told.only_echoes else None
+            if tally is None:
+                self._count(told)
+            else:
+                tally.echoes += told.count
+            return
         for one in self._echoes.take(told):
             self._count(one)
 
     def _count_all(self, tellings: Iterable[Told]) -> None:
         for told in tellings:
-            for one in self._echoes.take(told):
-                self._count(one)
+            self._hand_on(told)
 
     def _count(self, told: Told) -> None:
         if told.way.waits and not self._is_first(told):

@@ -128,9 +128,9 @@ class Echoes:
 
     def _note(self, told: Told, root: str) -> None:
         """Remember a class's last telling; records of several sources come in no exact order."""
-        last = self._last.get(told.rule_id)
+        last = self._last.get(told.way.rule.id)
         if last is None or _later(told, last[0]) is told:
-            self._last[told.rule_id] = (told, root)
+            self._last[told.way.rule.id] = (told, root)
 
 
 def _later(one: Told, other: Told) -> Told:

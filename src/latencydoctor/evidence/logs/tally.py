@@ -35,7 +35,10 @@ class BusySpans:
 
     def add(self, time_s: float) -> None:
         """Note a moment."""
-        self.starts.add(int(time_s // self.length_s))
+        start = int(time_s // self.length_s)
+        if start in self.starts:
+            return
+        self.starts.add(start)
         if len(self.starts) > _MOST_SPANS:
             self._coarsen(self.length_s * 2)
 
@@ -84,14 +87,19 @@ class Tally:
             self.place, self.shown_s, self.file_line = f"{place}:{told.number}", time_s, told.file_line
             self.line = shown(told, redact_prompts)
         if time_s is not None:
-            began_s = min(time_s, self._began_s(told, time_s))
-            self.first_s = began_s if self.first_s is None else min(self.first_s, began_s)
-            until_s = max(time_s, told.until_s or time_s)
-            self.last_s = until_s if self.last_s is None else max(self.last_s, until_s)
+            began_s = self._began_s(told, time_s)
+            if self.first_s is None or began_s < self.first_s:
+                self.first_s = began_s
+            until_s = told.until_s or time_s
+            if self.last_s is None or until_s > self.last_s:
+                self.last_s = until_s
             self.spans.add(time_s)
-        if told.teller in self.tellers or len(self.tellers) < _MOST_TELLERS:
-            self.tellers[told.teller] = self.tellers.get(told.teller, 0) + told.count
-        self._keep_worst(told.way.rule, told.numbers)
+        if told.teller in self.tellers:
+            self.tellers[told.teller] += told.count
+        elif len(self.tellers) < _MOST_TELLERS:
+            self.tellers[told.teller] = told.count
+        if told.numbers:
+            self._keep_worst(told.way.rule, told.numbers)
 
     def merge(self, rule: LogRule, other: Tally) -> None:
         """Add what another file, later in order, was counted to have."""
@@ -116,7 +124,7 @@ class Tally:
 
     def _began_s(self, told: Told, time_s: float) -> float:
         if told.began_s is not None:
-            return told.began_s
+            return min(told.began_s, time_s)
         # Lines of one class look alike: where the first of them tell of no duration, the others need not be searched.
         if self.searched >= _SEARCHED_FOR_DURATIONS and not self.lasts:
             return time_s
