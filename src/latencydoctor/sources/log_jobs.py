@@ -13,11 +13,12 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
+from latencydoctor.evidence.logs.levels import LevelCounts
 from latencydoctor.model.evidence import Gap, QueryRecord
 from latencydoctor.sources.log_targets import Target
 
 if TYPE_CHECKING:
-    from latencydoctor.evidence.logs.file_pass import Counts
+    from latencydoctor.evidence.logs.counting import Counts
 
 MOST = 4
 """More processes would not get their share of the memory that all may take together."""
@@ -35,6 +36,7 @@ class Part:
     counts: Counts | None = None
     gaps: tuple[Gap, ...] = ()
     queries: tuple[QueryRecord, ...] = ()
+    levels: LevelCounts | None = None
 
 
 ReadOne = Callable[[int, Callable[[int], None]], Part]
@@ -94,6 +96,7 @@ class _Child:
 def _work(share: Sequence[int], read_one: ReadOne, pipe: Connection, inherited: Sequence[Connection]) -> None:
     # An interrupt of the terminal is the parent's to answer.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
         other.close()
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from latencydoctor.evidence.logs.blocks import Block
+from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.model.evidence import Gap, GapReason, QueryRecord, Window
 from latencydoctor.model.readings import Readings
@@ -32,6 +34,8 @@ class Reading:
     window: Window
     ahead: ScanAhead
     on_bytes: OnBytes = say_nothing
+    levels: LevelCounter | None = None
+    level_counts: LevelCounts = field(default_factory=LevelCounts)
     place: str = ""
     whole: int = 0
     all_bytes: int = 0
@@ -61,7 +65,10 @@ class Reading:
         self._turn_to(file.place)
         # A window in the past dates stamps better than the time at which somebody copied the file.
         reference_s = min(file.modified_s, self.window.end_s)
-        events = self.reader.read(file.place, self.ahead.blocks(self._chunks(steps)), reference_s)
+        blocks = self.ahead.blocks(self._chunks(steps))
+        if self.levels is not None:
+            blocks = self._with_levels(blocks, self.levels)
+        events = self.reader.read(file.place, blocks, reference_s)
         self.queries.append(QueryRecord(SOURCE, file.place, self._outcome(), events))
         if self.closed is None:
             return
@@ -69,6 +76,11 @@ class Reading:
         if self.closed.broken:
             detail = f"{file.place}: {self.closed.broken}"
             self.gaps.append(Gap(SOURCE, GapReason.BAD_ANSWER, detail, "the rest of the file"))
+
+    def _with_levels(self, blocks: Iterator[Block], levels: LevelCounter) -> Iterator[Block]:
+        for block in blocks:
+            self.level_counts.add(levels.count(block.data))
+            yield block
 
     def _turn_to(self, place: str) -> None:
         self.place, self.read_bytes, self.closed = place, 0, None
@@ -91,7 +103,10 @@ class Reading:
 
     def readings(self) -> Readings:
         """What was found and what was not."""
-        return Readings(log_events=self.reader.events(), gaps=tuple(self.gaps), queries=tuple(self.queries))
+        levels = tuple(self.level_counts.histogram().items()) if self.level_counts.lines or self.levels else ()
+        return Readings(
+            log_events=self.reader.events(), gaps=tuple(self.gaps), queries=tuple(self.queries), levels=levels
+        )
 
     def cut_short(self) -> None:
         """The time was up: say how far it went."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
 from latencydoctor.evidence.logs.compiled import scanner_for
+from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.evidence import Gap, GapReason, Window
@@ -42,14 +43,16 @@ _SCAN_THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How files are read: by at most so many processes, what is told of progress, whether users' words are blanked.
+    """How files are read.
 
-    `processors` None is as many as there are, at most `log_jobs.MOST`. The result does not depend on it.
+    `processors` is by how many processes at most, None by as many as there are processors, up to `log_jobs.MOST`; the
+    result does not depend on it. `redact_prompts` blanks what users wrote, `levels` counts every line's level.
     """
 
     processors: int | None = None
     on_bytes: OnBytes = say_nothing
     redact_prompts: bool = False
+    levels: bool = False
     max_unpacked_bytes: int = MAX_UNPACKED_BYTES
     worth_bytes: int = log_jobs.WORTH_BYTES
 
@@ -115,7 +118,7 @@ class LogFiles:
 
     def _read_in_processes(
         self,
-        found: Sequence[Target | Absent],
+        given: Sequence[Target | Absent],
         processes: int,
         rules: Sequence[LogRule],
         window: Window,
@@ -126,9 +129,10 @@ class LogFiles:
         def read_one(index: int, on_bytes: OnBytes) -> log_jobs.Part:
             apart = self._reading(rules, window, scanner, on_bytes=on_bytes)
             apart.follow(walk(files[index], self._portion))
-            return log_jobs.Part(index, 0, apart.reader.export(), tuple(apart.gaps), tuple(apart.queries))
+            found = apart.reader.export(), tuple(apart.gaps), tuple(apart.queries), apart.level_counts
+            return log_jobs.Part(index, 0, *found)
 
-        files = [one for one in found if isinstance(one, Target)]
+        files = [one for one in given if isinstance(one, Target)]
         parts: dict[int, log_jobs.Part] = {}
         for part in log_jobs.read_all(log_jobs.shares(files, processes), read_one):
             self._options.on_bytes(part.read_bytes)
@@ -136,7 +140,7 @@ class LogFiles:
                 parts[part.index] = part
         whole = self._reading(rules, window, scanner)
         order = iter(range(len(files)))
-        for target in found:
+        for target in given:
             mine = parts.get(next(order)) if isinstance(target, Target) else None
             if mine is None or mine.counts is None:
                 # Nothing to read, or the process that should have read it was ended from outside.
@@ -145,6 +149,7 @@ class LogFiles:
             whole.reader.merge(mine.counts)
             whole.gaps.extend(mine.gaps)
             whole.queries.extend(mine.queries)
+            whole.level_counts.add(mine.levels or LevelCounts())
         return whole.readings()
 
     def _processors(self) -> int:
@@ -167,7 +172,8 @@ class LogFiles:
         on_bytes: OnBytes | None = None,
     ) -> Reading:
         reader = LogReader(rules, window, scanner, redact_prompts=self._options.redact_prompts)
-        return Reading(reader, window, ScanAhead(scanner, threads), on_bytes or self._options.on_bytes)
+        levels = LevelCounter() if self._options.levels else None
+        return Reading(reader, window, ScanAhead(scanner, threads), on_bytes or self._options.on_bytes, levels)
 
     def _steps(self) -> Iterator[Step]:
         seen: set[tuple[int, int]] = set()

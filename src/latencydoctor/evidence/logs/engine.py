@@ -27,6 +27,10 @@ else:
     _modules["re2"] = re2
 
 
+TOKEN_KINDS = 256
+"""Of how many patterns a `TokenMatcher` may be."""
+
+
 class BlockMatcher(Protocol):
     """Finds the lines of a block that any of its patterns matches. One serves one thread at a time."""
 
@@ -44,6 +48,14 @@ class LineMatcher(Protocol):
 
     def which(self, line: bytes) -> frozenset[int]:
         """The places of those patterns in the sequence that was compiled."""
+        ...
+
+
+class TokenMatcher(Protocol):
+    """Finds every place where one of its patterns matches."""
+
+    def tokens(self, data: bytes) -> list[int]:
+        """`end * TOKEN_KINDS + index of the pattern` of each, ends ascending."""
         ...
 
 
@@ -82,6 +94,23 @@ class _HyperscanBlocks:
                 line_end = size if newline < 0 else newline + 1
 
         self._database.scan(data, match_event_handler=on_match, scratch=self._scratch)
+        return found
+
+
+class _HyperscanTokens:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._database = module.Database(mode=module.HS_MODE_BLOCK)
+        ids = list(range(len(patterns)))
+        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
+
+    def tokens(self, data: bytes) -> list[int]:
+        found: list[int] = []
+        append = found.append
+
+        def on_match(index: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            append(end * TOKEN_KINDS + index)
+
+        self._database.scan(data, match_event_handler=on_match)
         return found
 
 
@@ -132,6 +161,15 @@ class _Re2Blocks:
         return found
 
 
+class _Re2Tokens:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        either = b"|".join(b"(" + pattern + b")" for pattern in patterns)
+        self._pattern = module.compile(either, _re2_options(module))
+
+    def tokens(self, data: bytes) -> list[int]:
+        return [match.end() * TOKEN_KINDS + match.lastindex - 1 for match in self._pattern.finditer(data)]
+
+
 class _Re2Lines:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         self._set = module.Set.SearchSet(_re2_options(module))
@@ -180,4 +218,11 @@ def match_lines(patterns: Sequence[str], engine: str = "") -> LineMatcher:
     """Compiles patterns for single lines; `PatternError` names the first that is refused."""
     makers: dict[str, Callable[[Any, Sequence[bytes]], LineMatcher]]
     makers = {"hyperscan": _HyperscanLines, "re2": _Re2Lines}
+    return _compile(makers, patterns, engine)
+
+
+def match_tokens(patterns: Sequence[str], engine: str = "") -> TokenMatcher:
+    """Compiles patterns, at most `TOKEN_KINDS` and without groups, to find all their places."""
+    makers: dict[str, Callable[[Any, Sequence[bytes]], TokenMatcher]]
+    makers = {"hyperscan": _HyperscanTokens, "re2": _Re2Tokens}
     return _compile(makers, patterns, engine)
