@@ -156,6 +156,7 @@ class Tally:
             sources=tuple(tellers[:_SHOWN_TELLERS]),
             file_line=self.file_line,
             busy_s=float(self.spans.busy_s),
+            remedy=rule.remedy,
         )
 
 
