@@ -29,6 +29,7 @@ _AFTER_EXCEPTION_LINES = 8
 """So many lines after the exception's own may still be its message (NCCL and CUDA errors have four)."""
 
 _FRAME_BYTES = 512
+_HEAD_CHARACTERS = 256
 _ONE_BURST_S = 2.0
 """Lines of one traceback are written at once."""
 
@@ -59,6 +60,8 @@ class Open:
     program: str = ""
     stream: str = ""
     wrapped: bool = False
+    rank: str = ""
+    reprint: bool = False
     kind: Kind = Kind.PLAIN
     last: int = 0
     block: int = -1
@@ -77,7 +80,8 @@ class Open:
                 return both
         order = sorted(self.hits)
         if self.kind is Kind.PYTHON:
-            order.sort(key=lambda block: (block != 0, block))
+            # Where the root has no class, what came of it tells more than the head, which only says that there was one.
+            order.sort(key=lambda block: (block < 0, block))
         elif self.kind is Kind.JAVA:
             order.reverse()
         blocks = order if self.kind is Kind.PLAIN else order[:1]
@@ -113,8 +117,7 @@ class Records:
                 self._reach(current, line.number)
                 return current, says
         started = self._begin(line.number, record, record.time_s)
-        if record.text.startswith(TRACEBACK):
-            started.kind, started.block = Kind.PYTHON, 0
+        _open_traceback(started, record.text)
         return started, True
 
     def close_those_of(self, source: str, rule_ids: set[str], before: int) -> None:
@@ -140,7 +143,6 @@ class Records:
 
     def _without_head(self, line: RawLine, record: LineRecord) -> tuple[Open, bool]:
         base = None if self._stands_alone(line, record) else self._base(line, record)
-        text = record.text
         if base is not None:
             says = _goes_on(base, line, record)
             if says is not None:
@@ -152,8 +154,8 @@ class Records:
         # A dump goes on in lines of any shape; what is loud by itself does not belong to it.
         dump = base is not None and base.benign and base.headed and base.kind is Kind.PLAIN and base.level in _QUIET
         started.benign = dump and not record.level
-        if text.lstrip().startswith(TRACEBACK):
-            started.kind, started.block = Kind.PYTHON, 0
+        if _open_traceback(started, record.text):
+            started.reprint = self._look_back.is_reprint(line)
         return started, True
 
     def _stands_alone(self, line: RawLine, record: LineRecord) -> bool:
@@ -179,6 +181,7 @@ class Records:
         started = self._begin(number, head, head.time_s)
         started.headed = not head.continued
         started.benign = self._knows_as_benign(head)
+        _open_traceback(started, head.text)
         return started
 
     def _begin(self, number: int, record: LineRecord, time_s: float | None) -> Open:
@@ -190,6 +193,7 @@ class Records:
             self._close(next(iter(self._open.values())))
         started = Open(*lane, number, time_s, record.level, record.file_line)
         started.program, started.stream, started.wrapped = record.program, record.stream, record.outer_s is not None
+        started.rank = record.rank
         self._open[lane] = started
         self._reach(started, number)
         return started
@@ -210,7 +214,19 @@ class Records:
             del self._open[lane]
         if self._ends.get(one.last) is one:
             del self._ends[one.last]
+        if one.hits and self._open:
+            # What other sources told before this one began goes first.
+            for other in [other for other in self._open.values() if other.hits and other.last < one.head]:
+                if self._open.get((other.source, other.process)) is other:
+                    self._close(other)
         self._closed(one)
+
+
+def _open_traceback(started: Open, text: str) -> bool:
+    """A head may end with a traceback's first line (SGLang), or be that line."""
+    if TRACEBACK in text[-_HEAD_CHARACTERS:]:
+        started.kind, started.block = Kind.PYTHON, 0
+    return started.kind is Kind.PYTHON
 
 
 def _repeats(current: Open, number: int, record: LineRecord) -> bool | None:
