@@ -311,10 +311,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 def best_s(data: bytes) -> float:
     best = 1e9
-    for _ in range(5):
-        started = time.perf_counter()
+    for _ in range(7):
+        started = time.thread_time()
         read_line(clean(data), Dating(REFERENCE_S))
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.thread_time() - started)
     return best
 
 
@@ -327,7 +327,7 @@ def test_time_grows_with_the_length_only(shape: str) -> None:
 
 def test_huge_line_is_looked_at_in_part() -> None:
     line = b"E1130 07:20:26.123456 41 a.cc:1] " + b"x" * 10_000_000
-    started = time.perf_counter()
+    started = time.thread_time()
     record = read_line(clean(line), Dating(REFERENCE_S))
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5
     assert len(record.text) < 300_000
