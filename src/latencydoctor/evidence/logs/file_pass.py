@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
+from latencydoctor.evidence.logs.continuing import Open
 from latencydoctor.evidence.logs.counting import Announce, Counting, Counts
 from latencydoctor.evidence.logs.damage import split_interleaved
 from latencydoctor.evidence.logs.dating import Dating
@@ -19,7 +20,7 @@ from latencydoctor.evidence.logs.judging import Hit, hits_of, is_benign, rank_of
 from latencydoctor.evidence.logs.lines import LineRecord, read_line, read_raw
 from latencydoctor.evidence.logs.lookback import LookBack
 from latencydoctor.evidence.logs.pieces import gather_pieces, is_piece
-from latencydoctor.evidence.logs.records import Open, Records
+from latencydoctor.evidence.logs.records import Records
 from latencydoctor.evidence.logs.told import KEPT_BYTES, KEPT_CHARACTERS, At, Told
 from latencydoctor.evidence.logs.unclassified import Loud
 from latencydoctor.model.evidence import Severity, Window
@@ -175,6 +176,7 @@ class FilePass:
             teller=self._teller(record, rank),
             rank=rank,
             reprint=one.reprint,
+            program=record.program,
             anywhere=record.program == "kernel",
             file_line=record.file_line or one.file_line,
             began_s=record.began_s,
