@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
@@ -84,6 +85,10 @@ class FilePass:
             self._mark(line, record, hits, meaning.marks)
         if may_speak and not one.benign:
             self._judge(line, record, one, meaning)
+        elif one.loud is not None and one.block == 0 and TRACEBACK in record.text:
+            # What nobody knows is told with its root exception.
+            root = exception_after(line.data, line.lines_after())
+            one.loud = replace(one.loud, text=f"{one.loud.text}: {root}") if root else one.loud
 
     def _mark(self, line: RawLine, record: LineRecord, hits: frozenset[int], ways: tuple[Way, ...]) -> None:
         """A line decides on others: those before it must be told first."""
