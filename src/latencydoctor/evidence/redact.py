@@ -48,3 +48,14 @@ def plain(text: str, limit: int = 200) -> str:
     head = redact("".join(c if c.isprintable() else " " for c in text[: limit * 20]))
     line = " ".join(head.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+_PROMPT = re.compile(
+    r"""(\b(?:prompt|inputs?|text|content|question|query|messages)["']?\s{0,2}[:=]\s{0,2}\[?)"""
+    r"""("(?:[^"\\]|\\.){0,65536}"?|'(?:[^'\\]|\\.){0,65536}'?)"""
+)
+
+
+def blank_prompts(text: str) -> str:
+    """The text with what users wrote blanked, in request lines of inference servers and gateways."""
+    return _PROMPT.sub(rf"\1{HIDDEN}", text)

@@ -52,9 +52,9 @@ class LogRule:
     program that wrote it, where they are known; `statuses` is the range that an access line's HTTP status must be in.
     Which events count: at least a `burst` of them; those whose number `climbs` grew since the last; those after a line
     of the same source that matches `only_after`, not those soon `not_after` one; not those that `recovered_by` takes
-    back; with `real_when` only those that have such a line beside them. Lines that match `echoes` tell again of an event
-    which a line of `patterns` close by tells; alone they are one event. What comes soon after an event of a rule in
-    `echo_of` is told with it.
+    back; with `real_when` only those that have such a line beside them. Lines that match `echoes` tell again of an
+    event that a line of `patterns` close by tells; alone they are one event. What comes soon after an event of a rule
+    in `echo_of` is told with it.
 
     `variants` are further ways in which the same class shows, each with conditions of its own; all add to one count.
     """

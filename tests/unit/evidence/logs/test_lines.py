@@ -18,7 +18,7 @@ def test_structured_line_of_the_stack() -> None:
         '{"time": "2026-11-30T07:20:26Z", "level": "WARN", "event": "e", "message": "m", "count": 3, "on": true}',
         REFERENCE_S,
     )
-    assert record == LineRecord(MOMENT_S, "WARNING", "m", "e", (("count", 3.0),), 3, structured=True)
+    assert record == LineRecord(MOMENT_S, "WARNING", "m", "e", (("count", 3.0),), 3, structured=True, program="stack")
 
 
 @pytest.mark.parametrize("text", ['{"a": ', "{}x", '["a"]', "{" * 100_000])
@@ -45,7 +45,7 @@ def test_figures_that_are_none_are_left_out() -> None:
     ],
 )
 def test_triton_in_both_formats(line: str, message: str) -> None:
-    assert read_line(line, REFERENCE_S) == LineRecord(MOMENT_S, "ERROR", message)
+    assert read_line(line, REFERENCE_S) == LineRecord(MOMENT_S, "ERROR", message, program="triton", file_line="a_b.cc:1")
 
 
 @pytest.mark.parametrize(("level", "word"), [("WARN", "WARNING"), ("ERROR", "ERROR"), ("FATAL", "CRITICAL"), ("", "")])
@@ -67,7 +67,7 @@ def test_line_without_a_head_is_continued() -> None:
 
 
 def test_clean_takes_control_bytes_and_overrides_away() -> None:
-    assert clean(b"\x1b[31mred\x1b[0m\x00\x07 \xff[/INST]\tx\r" + "\u202e".encode()) == "red \ufffd[/INST]\tx"
+    assert clean(b"\x1b[31mred\x1b[0m\x00\x07 \xff[/INST]\t\xe2\x80\xaex\r") == "red \ufffd[/INST]\tx"
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))

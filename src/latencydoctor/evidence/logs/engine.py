@@ -1,0 +1,165 @@
+"""The engines that find patterns in bytes: hyperscan where it has a wheel, RE2 elsewhere.
+
+Neither backtracks, so a pattern from a rule file cannot make a hostile log slow, and both let other threads run while
+they look. Patterns are bytes, case-sensitive unless they start with `(?i)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from latencydoctor.errors import ContentError
+
+_modules: dict[str, Any] = {}
+try:
+    import hyperscan
+except ImportError:  # it has no wheel for every platform
+    pass
+else:
+    _modules["hyperscan"] = hyperscan
+try:
+    import re2
+except ImportError:  # installed only where hyperscan is not, and with the tests
+    pass
+else:
+    _modules["re2"] = re2
+
+
+class BlockMatcher(Protocol):
+    """Finds the lines of a block that any of its patterns matches. One serves one thread at a time."""
+
+    def ends(self, data: bytes) -> list[int]:
+        """Offsets where matches end, ascending; at least one inside each line that matches."""
+        ...
+
+
+class LineMatcher(Protocol):
+    """Says which of its patterns match one line."""
+
+    def which(self, line: bytes) -> frozenset[int]:
+        """The places of those patterns in the sequence that was compiled."""
+        ...
+
+
+class PatternError(ContentError):
+    """A pattern that the engine refuses; `index` is its place in the sequence that was to be compiled."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(f"the pattern cannot be used: {reason}", hint="Patterns must suit hyperscan and RE2 alike.")
+        self.index = index
+
+
+class _HyperscanBlocks:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._database = module.Database(mode=module.HS_MODE_BLOCK)
+        self._database.compile(expressions=list(patterns), flags=0)
+
+    def ends(self, data: bytes) -> list[int]:
+        found: list[int] = []
+        line_end = -1
+        find, size = data.find, len(data)
+
+        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            # One end a line is enough, and a pattern may report thousands in a long one.
+            nonlocal line_end
+            if end > line_end:
+                found.append(end)
+                newline = find(b"\n", end - 1)
+                line_end = size if newline < 0 else newline + 1
+
+        self._database.scan(data, match_event_handler=on_match)
+        return found
+
+
+class _HyperscanLines:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._database = module.Database(mode=module.HS_MODE_BLOCK)
+        ids = list(range(len(patterns)))
+        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=module.HS_FLAG_SINGLEMATCH)
+
+    def which(self, line: bytes) -> frozenset[int]:
+        found: list[int] = []
+
+        def on_match(index: int, _start: int, _end: int, _flags: int, _context: object) -> None:
+            found.append(index)
+
+        self._database.scan(line, match_event_handler=on_match)
+        return frozenset(found)
+
+
+def _re2_options(module: Any) -> Any:
+    options = module.Options()
+    # Bytes, whatever they are: as UTF-8, RE2 would refuse to look at the rest of a damaged line.
+    options.encoding = module.Options.Encoding.LATIN1
+    options.log_errors = False
+    options.max_mem = 256 * 1024 * 1024
+    return options
+
+
+class _Re2Blocks:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        either = b"|".join(b"(?:" + pattern + b")" for pattern in patterns)
+        self._pattern = module.compile(either, _re2_options(module))
+
+    def ends(self, data: bytes) -> list[int]:
+        found: list[int] = []
+        place, search = 0, self._pattern.search
+        while (match := search(data, place)) is not None:
+            found.append(match.end())
+            newline = data.find(b"\n", max(match.end() - 1, place))
+            if newline < 0:
+                break
+            place = newline + 1
+        return found
+
+
+class _Re2Lines:
+    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+        self._set = module.Set.SearchSet(_re2_options(module))
+        for pattern in patterns:
+            self._set.Add(pattern)
+        self._set.Compile()
+
+    def which(self, line: bytes) -> frozenset[int]:
+        # RE2 answers None, not an empty list, when nothing matches.
+        return frozenset(self._set.Match(line) or ())
+
+
+_Matcher = TypeVar("_Matcher")
+
+
+def _compile(
+    makers: dict[str, Callable[[Any, Sequence[bytes]], _Matcher]], patterns: Sequence[str], name: str
+) -> _Matcher:
+    """A matcher from the engine called `name`, else from the first one installed; `PatternError` when it refuses."""
+    available = [one for one in makers if one in _modules and name in ("", one)]
+    if not available:
+        raise ContentError("no engine for log patterns is installed", hint="Install hyperscan or google-re2.")
+    module, make = _modules[available[0]], makers[available[0]]
+    encoded = [pattern.encode() for pattern in patterns]
+    try:
+        return make(module, encoded)
+    except module.error as error:
+        reason = str(error)
+    # Engines say why, not which.
+    for index, pattern in enumerate(encoded):
+        try:
+            make(module, [pattern])
+        except module.error as error:
+            raise PatternError(index, str(error)) from error
+    raise PatternError(0, reason)
+
+
+def match_blocks(patterns: Sequence[str], engine: str = "") -> BlockMatcher:
+    """Compiles patterns for blocks; `PatternError` names the first that is refused."""
+    makers: dict[str, Callable[[Any, Sequence[bytes]], BlockMatcher]]
+    makers = {"hyperscan": _HyperscanBlocks, "re2": _Re2Blocks}
+    return _compile(makers, patterns, engine)
+
+
+def match_lines(patterns: Sequence[str], engine: str = "") -> LineMatcher:
+    """Compiles patterns for single lines; `PatternError` names the first that is refused."""
+    makers: dict[str, Callable[[Any, Sequence[bytes]], LineMatcher]]
+    makers = {"hyperscan": _HyperscanLines, "re2": _Re2Lines}
+    return _compile(makers, patterns, engine)
