@@ -102,6 +102,7 @@ class Composer:
         at_s = self.span[0]
         pool = [(record.form or self.form, record) for record in picks]
         ready = [(form, _said(record, Drawn(self.rng, at_s))) for form, record in pool]
+        dated = [any(line.dated for line in record.lines) for _, record in pool]
         for number in range(count):
             at_s += self.rng.random() * 2 * step_s
             if number % 16 == 0:
@@ -109,7 +110,10 @@ class Composer:
                 index = self.rng.randrange(len(pool))
                 form, record = pool[index]
                 ready[index] = (form, _said(record, Drawn(self.rng, at_s)))
-            form, said_now = ready[int(self.rng.random() * len(ready))]
+            index = int(self.rng.random() * len(ready))
+            form, said_now = ready[index]
+            if dated[index]:
+                said_now = _said(pool[index][1], Drawn(self.rng, at_s))
             yield _write(at_s, form, said_now, self.place, self.stack)
 
     def show(self, signature: Signature, at_s: float) -> tuple[list[list[Line]], Expected]:
@@ -222,7 +226,7 @@ def compose(rng: random.Random, wish: Wish, begin_s: float, length_s: float) -> 
 
 
 def _stacks(rng: random.Random, wish: Wish) -> list[tuple[Wrapper, ...]]:
-    stack = draw_stack(rng, wish.programs[0], wish.outermost)
+    stack = draw_stack(rng, wish.programs[0] if len(wish.programs) == 1 else "", wish.outermost)
     # Programs in one file come through the same pipe; what stands next to the program may differ.
     return [stack] * len(wish.programs)
 

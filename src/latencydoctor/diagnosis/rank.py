@@ -25,6 +25,7 @@ from latencydoctor.diagnosis.suspects import (
     families,
     rank,
 )
+from latencydoctor.diagnosis.timeline import timeline
 from latencydoctor.diagnosis.walk import Walked, walk
 from latencydoctor.model.cause import CauseKind, CauseRule
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step, TreeAnswer
@@ -125,6 +126,7 @@ def _build(evidence: Evidence, knowledge: Knowledge, reasoned: _Reasoned) -> Dia
         tree=reasoned.tree,
         deciding=most_asked_for(near) or deciding_gap(reasoned.top, reasoned.examined),
         candidates=near,
+        timeline=timeline(evidence),
     )
 
 
