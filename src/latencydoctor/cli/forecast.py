@@ -116,7 +116,7 @@ def forecast(
         bundle=bundle,
         content=content,
     )
-    known = _typed(service_time) if service_time else _seen(request, replicas)
+    known = _typed(service_time, replicas) if service_time else _seen(request, replicas)
     found = answer(known, question)
     _write(found, form, output)
     raise typer.Exit(ExitCode.OK)
@@ -132,7 +132,7 @@ def _seen(request: object, replicas: int) -> Situation:
     return of(seen.evidence, seen.collected, replicas)
 
 
-def _typed(service_time: str) -> Situation:
+def _typed(service_time: str, replicas: int) -> Situation:
     """A service of which nothing but its times is known, as somebody typed them."""
     from latencydoctor.cli.times import length_s
     from latencydoctor.forecast.situation import typed
@@ -144,7 +144,7 @@ def _typed(service_time: str) -> Situation:
             hint="Write it as 20ms+1ms: an execution takes 20 ms and 1 ms more for each request in it.",
         )
     host_ms, item_ms = (length_s(part.strip(), "--service-time") * 1000 for part in match.groups())
-    return typed(host_ms, item_ms)
+    return typed(host_ms, item_ms, replicas)
 
 
 def _rates(rates: list[float], sessions: float | None, per_session: float | None) -> tuple[float, ...]:

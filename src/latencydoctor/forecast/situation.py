@@ -79,9 +79,9 @@ def of(evidence: Evidence, collected: Collected, replicas: int = 1) -> Situation
     )
 
 
-def typed(host_ms: float, item_ms: float) -> Situation:
+def typed(host_ms: float, item_ms: float, replicas: int = 1) -> Situation:
     """A service of which only its times are known, because somebody says so: they count as exact."""
-    return Situation({}, curve=ServiceCurve(host_ms, item_ms, LEAST_ERROR_RATIO, centre=1.0))
+    return Situation({}, replicas=replicas, curve=ServiceCurve(host_ms, item_ms, LEAST_ERROR_RATIO, centre=1.0))
 
 
 def scenario(known: Situation, rate_rps: float, batching: Batching) -> tuple[Scenario, str] | str:
