@@ -16,6 +16,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,12 @@ QUICK = bool(os.environ.get("QUICK"))
 LEAST_REQUESTS = 1_000 if QUICK else 4_000
 RUN_S = 4.0 if QUICK else 18.0
 MOST_S = 75.0
+DISTURBED_MS = 8.0
+"""A sender that is later than this at p99 was held up by another process, and with it Triton: such a run is done again.
+
+Decided before its latencies are looked at, at most once a case, and not beyond `REPEATS_UNTIL_S`.
+"""
+REPEATS_UNTIL_S = 840.0
 GROWS = 1.3
 """An overloaded run's last quarter is slower than its second by this factor, at least."""
 
@@ -129,11 +136,14 @@ def predicted(case: Case, known: Calibration) -> Estimate:
 
 def results() -> Iterator[Result]:
     """Every case, predicted and then run."""
+    began_s = time.monotonic()
     with patient() as found:
         known = {case.accelerator: calibrated(found, case) for case in CALIBRATIONS}
         for number, case in enumerate(CASES[::4] if QUICK else CASES):
             told = predicted(case, known[case.accelerator])
             answers, _ = run(found, case, seed=100 + number)
+            if answers.late_p99_ms > DISTURBED_MS and time.monotonic() - began_s < REPEATS_UNTIL_S:
+                answers, _ = run(found, case, seed=200 + number)
             result = Result(case, told, _p99_ms(answers), _grows(answers))
             print(_line(result, answers), flush=True)
             yield result

@@ -46,7 +46,7 @@ class Traffic:
 
     def _grouped(self, starts: Sequence[float], count: int, dice: random.Random) -> list[float]:
         found: list[float] = []
-        stop = 1 / self.group
+        shrink = 1 / math.log(1 - 1 / self.group)
         last_ms = starts[-1]
         queue = iter(starts)
         while len(found) < count:
@@ -54,7 +54,7 @@ class Traffic:
             if at_ms < 0:
                 last_ms += dice.expovariate(self.rate_rps / 1000 / self.group)
                 at_ms = last_ms
-            size = 1 + int(math.log(1 - dice.random()) / math.log(1 - stop))
+            size = 1 + int(math.log(1 - dice.random()) * shrink)
             found += [at_ms] * size
         return found[:count]
 

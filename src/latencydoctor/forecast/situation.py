@@ -16,6 +16,9 @@ from latencydoctor.model.evidence import Collected, Evidence, Fact, Gap, Measure
 ENGINES = ("vllm", "sglang", "tgi")
 """Engines that admit requests to a running batch at every step; that is no queue of batches."""
 
+HIDES_ARRIVALS = 0.9
+"""Above this share of its capacity a server smooths or delays what arrives too much to see its burstiness."""
+
 _CONFIG = ("config_dynamic_batching", "config_preferred_batch_size", "config_max_batch_size", "config_queue_delay_ms")
 
 _EXECUTIONS = re.compile(r"batch_(\d{1,6})_executions")
@@ -89,19 +92,27 @@ def scenario(known: Situation, rate_rps: float, batching: Batching) -> tuple[Sce
     curve = (known.curve, "as given") if known.curve is not None else curve_of(known.measured, known.times)
     if isinstance(curve, str):
         return curve
-    hit_ratio = known.hit_ratio
-    seen = traffic(known.rate_rps, known.rates_rps, known.window_s) if known.rate_rps else Traffic(rate_rps)
-    return (
-        Scenario(
-            replace(seen, rate_rps=rate_rps),
-            curve[0],
-            batching,
-            instances=known.instances,
-            hit_ratio=hit_ratio,
-            outside_ms=outside_ms(known.measured),
-        ),
-        curve[1],
+    one = Scenario(
+        Traffic(rate_rps),
+        curve[0],
+        batching,
+        instances=known.instances,
+        hit_ratio=known.hit_ratio,
+        outside_ms=outside_ms(known.measured),
     )
+    return replace(one, traffic=replace(_traffic(known, one), rate_rps=rate_rps)), curve[1]
+
+
+def _traffic(known: Situation, one: Scenario) -> Traffic:
+    """Arrivals as bursty as they were seen to be.
+
+    Requests are counted when they are done: at its limit a server's own pace is seen, and nothing of what arrives.
+    """
+    rate_rps = known.rate_rps
+    if rate_rps is None:
+        return one.traffic
+    now = replace(one, batching=known.batching or one.batching).at_rate(rate_rps / known.replicas)
+    return one.traffic if now.load_ratio > HIDES_ARRIVALS else traffic(rate_rps, known.rates_rps, known.window_s)
 
 
 def batch_times(facts: Iterable[Fact]) -> tuple[BatchTime, ...]:
