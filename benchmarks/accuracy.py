@@ -139,6 +139,10 @@ def report(told: Sequence[Told]) -> None:
     for family, group in _grouped((one.removed, one) for one in told if one.removed):
         print(f"without {family:14} {_standing(group)}")
     print(f"with all of them       {_standing(whole)}")
+    for one in told:
+        if one.case.do_not_scale and one.scaling == "cures":
+            run = f"{one.case.id} on {one.engine}, seed {one.seed}" + (f" without {one.removed}" if one.removed else "")
+            print(f"scaling advised against the label: {run}: {one.cause}")
     print(f"claims without proof: {sum(one.unproven for one in told)}")
 
 

@@ -21,7 +21,7 @@ PROGRAMS = (
 
 _LEVELS = ("WARNING", "ERROR", "CRITICAL", "INFO")
 _LONGEST_S = 3600.0
-_EVENT_KEYS = ("burst", "climbs", "echoes", "recovered_by", "real_when")
+_EVENT_KEYS = ("burst", "climbs", "echoes", "not_after", "recovered_by", "real_when")
 """What decides on events; a benign rule decides on lines alone."""
 
 
@@ -41,6 +41,7 @@ class Match:
     climbs: str = ""
     only_after: tuple[str, ...] = ()
     echoes: tuple[str, ...] = ()
+    not_after: Sequel | None = None
     recovered_by: Sequel | None = None
     real_when: Sequel | None = None
 
@@ -76,6 +77,7 @@ def _match(block: Mapping, compiled: bool, benign: bool) -> Match:
         climbs=_climbs(block),
         only_after=_patterns(block, "only_after", required=False, compiled=compiled),
         echoes=_patterns(block, "echoes", required=False, compiled=compiled),
+        not_after=_sequel(block, "not_after", compiled),
         recovered_by=_sequel(block, "recovered_by", compiled),
         real_when=_sequel(block, "real_when", compiled),
     )

@@ -117,6 +117,7 @@ def _with(rule: LogRule, match: Match) -> LogRule:
         climbs=match.climbs,
         only_after=match.only_after,
         echoes=match.echoes,
+        not_after=match.not_after,
         recovered_by=match.recovered_by,
         real_when=match.real_when,
     )

@@ -6,6 +6,7 @@ the reader still wants to know where to look first. A candidate is never named a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from latencydoctor.diagnosis.examine import Examined, Standing, thresholds_of
 from latencydoctor.diagnosis.suspects import CONFIG, explained_by, families
 from latencydoctor.model.cause import CauseKind
 from latencydoctor.model.diagnosis import Answer, Candidate, Finding
-from latencydoctor.model.evidence import Evidence
+from latencydoctor.model.evidence import Evidence, Gap
 from latencydoctor.model.playbook import All, AnyOf, Condition, FirstKnown, Not, Where
 
 MOST = 3
@@ -109,3 +110,11 @@ def _as_candidate(one: Examined) -> Candidate:
 def _deciding(one: Examined, against: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """What keeps a cause that is ruled out from holding; of one that could not be looked at nothing does."""
     return against[:1] if one.standing is Standing.RULED_OUT else ()
+
+
+def most_asked_for(near: Sequence[Candidate]) -> Gap | None:
+    """The missing signal that most candidates wait for, of equals the nearest one's first; None when none waits."""
+    gaps = {gap.signal: gap for one in reversed(near) for gap in reversed(one.needs) if not one.against}
+    asked = Counter(gap.signal for one in near for gap in one.needs if not one.against)
+    first = [gap.signal for one in near for gap in one.needs if not one.against]
+    return gaps[max(first, key=lambda signal: asked[signal])] if first else None

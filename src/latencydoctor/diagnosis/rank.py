@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from latencydoctor.diagnosis.candidates import candidates
+from latencydoctor.diagnosis.candidates import candidates, most_asked_for
 from latencydoctor.diagnosis.confidence import confidence_in
 from latencydoctor.diagnosis.examine import Examined, Standing, by_id, examine
 from latencydoctor.diagnosis.findings import found
@@ -25,6 +25,7 @@ from latencydoctor.diagnosis.suspects import (
     families,
     rank,
 )
+from latencydoctor.diagnosis.timeline import timeline
 from latencydoctor.diagnosis.walk import Walked, walk
 from latencydoctor.model.cause import CauseKind, CauseRule
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step, TreeAnswer
@@ -93,6 +94,7 @@ def _build(evidence: Evidence, knowledge: Knowledge, reasoned: _Reasoned) -> Dia
     steps = reasoned.walked.steps
     causes = [one for one in reasoned.examined if one.rule.kind is CauseKind.CAUSE]
     others = [one for one in reasoned.ranked.roots if one is not reasoned.top]
+    near = candidates(reasoned.examined, reasoned.top, evidence, knowledge.overrides) if _is_open(cause) else ()
     return Diagnosis(
         selection=evidence.selection,
         now_s=evidence.now_s,
@@ -122,10 +124,9 @@ def _build(evidence: Evidence, knowledge: Knowledge, reasoned: _Reasoned) -> Dia
             as_suspect(one) for one in reasoned.examined if one.holds and one.rule.kind is CauseKind.DATA_QUALITY
         ),
         tree=reasoned.tree,
-        deciding=deciding_gap(reasoned.top, reasoned.examined) if reasoned.examined else None,
-        candidates=candidates(reasoned.examined, reasoned.top, evidence, knowledge.overrides)
-        if _is_open(cause)
-        else (),
+        deciding=most_asked_for(near) or deciding_gap(reasoned.top, reasoned.examined),
+        candidates=near,
+        timeline=timeline(evidence),
     )
 
 

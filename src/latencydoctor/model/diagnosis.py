@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from latencydoctor.model.evidence import Gap, Incident, LogEvent, Proof, QueryRecord, Selection, Window
+from latencydoctor.model.evidence import Gap, Incident, LogEvent, Proof, QueryRecord, Selection, Severity, Window
 
 
 class Answer(StrEnum):
@@ -121,6 +121,34 @@ class TreeAnswer:
     note: str
 
 
+class MomentKind(StrEnum):
+    """What a moment is about; of those at one time the one that tends to cause the others comes first."""
+
+    LOG = "log"
+    ACCELERATOR = "accelerator"
+    METRIC = "metric"
+    INCIDENT = "incident"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that began at `at_s` (seconds since the epoch): a class of log events, a signal's move, the incident.
+
+    `what` is the class or signal. `value` is the number of events, or what the signal moved to from `baseline` (of the
+    incident: its limit), in `unit`. `proof` is the log's file:line or the query.
+    """
+
+    at_s: float
+    kind: MomentKind
+    what: str
+    detail: str
+    value: float | None
+    baseline: float | None
+    proof: str
+    unit: str = ""
+    severity: Severity | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One part of the mean end-to-end time, ms; None when it cannot be read. Shares are of the end-to-end mean."""
@@ -137,7 +165,7 @@ class Diagnosis:
 
     `contributing` are further causes that hold, the likelier first. `deciding` is the one missing signal that would
     decide most; `candidates` are what it may be where that is not settled, the nearest first. `path` and `ruled_out`
-    are the playbook's questions; `causes_ruled_out` the cause rules.
+    are the playbook's questions; `causes_ruled_out` the cause rules. `timeline` is what began when, earliest first.
     """
 
     selection: Selection
@@ -164,3 +192,4 @@ class Diagnosis:
     tree: TreeAnswer | None = None
     deciding: Gap | None = None
     candidates: tuple[Candidate, ...] = ()
+    timeline: tuple[Moment, ...] = ()

@@ -110,8 +110,9 @@ class LogEvent:
     `line` is the first event's line with control bytes stripped and secrets redacted; `place` is file:line of the log,
     `file_line` that of the program which wrote it. Times are seconds since the epoch, or None where the lines carry
     none; `first_s` is when the first event began, which a duration in its line may move back before its stamp.
-    `sources` are the pods, ranks or files that told of it, at most five. `echoes` counts what merely followed from
-    these events. `unclassified` marks lines that no rule knows: `line` is what they have in common.
+    `busy_s` is how long events came, quiet times left out. `sources` are the pods, ranks or files that told of it, at
+    most five. `echoes` counts what merely followed from these events. `unclassified` marks lines that no rule knows:
+    `line` is what they have in common. `meaning` and `remedy` are the rule's words for whoever is on call.
     """
 
     rule: str
@@ -127,6 +128,8 @@ class LogEvent:
     sources: tuple[str, ...] = ()
     file_line: str = ""
     unclassified: bool = False
+    busy_s: float = 0.0
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,10 @@ class LogRule:
     Which records count: `level_at_least` and `level_at_most` compare with the record's own level, `programs` with the
     program that wrote it, where they are known; `statuses` is the range that an access line's HTTP status must be in.
     Which events count: at least a `burst` of them; those whose number `climbs` grew since the last; those after a line
-    of the same source that matches `only_after`; not those that a `recovered_by` line takes back; with `real_when` only
-    those that have such a line beside them. Lines that match `echoes` tell again of an event which a line of `patterns`
-    close by tells; alone they are one event. What comes soon after an event of a rule in `echo_of` is told with it.
+    of the same source that matches `only_after`, not those soon `not_after` one; not those that `recovered_by` takes
+    back; with `real_when` only those that have such a line beside them. Lines that match `echoes` tell again of an
+    event that a line of `patterns` close by tells; alone they are one event. What comes soon after an event of a rule
+    in `echo_of` is told with it.
 
     `variants` are further ways in which the same class shows, each with conditions of its own; all add to one count.
     """
@@ -79,6 +80,7 @@ class LogRule:
     climbs: str = ""
     only_after: tuple[str, ...] = ()
     echoes: tuple[str, ...] = ()
+    not_after: Sequel | None = None
     recovered_by: Sequel | None = None
     real_when: Sequel | None = None
     echo_of: tuple[str, ...] = ()

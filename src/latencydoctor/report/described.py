@@ -36,7 +36,7 @@ def _cause(rule: CauseRule) -> tuple[Fact, ...]:
     return (
         ("id", rule.id),
         ("title", rule.title),
-        ("kind", rule.kind.value),
+        ("kind", f"{rule.kind.value}{', tells where and not why' if rule.is_generic else ''}"),
         ("signature", rule.signature),
         ("meaning", rule.meaning),
         ("do", rule.advice),

@@ -14,6 +14,7 @@ from latencydoctor.model.remedy import Plan, Verification
 from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
+from latencydoctor.report.onset import in_markdown
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import before, compared, name
 
@@ -68,7 +69,7 @@ def _diagnosis(result: Diagnosis) -> list[str]:
             for step in result.path
         )
         lines += table(("question", "answer", "numbers"), rows)
-    lines += _ledger(result) + _logs(result) + suspects(result) + _missing(result)
+    lines += _ledger(result) + in_markdown(result) + _logs(result) + suspects(result) + _missing(result)
     return lines
 
 

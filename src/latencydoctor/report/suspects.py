@@ -70,7 +70,8 @@ def _candidates(candidates: tuple[Candidate, ...], *, wrap: bool) -> RenderableT
     table = Table.grid(padding=(0, 1))
     table.add_column(ratio=1, no_wrap=not wrap, overflow="fold" if wrap else "ellipsis")
     for one in candidates:
-        table.add_row(Text.assemble(one.title, (f" ({one.id})  {held_back(one)}", "dim")))
+        # The name alone, so that there is room for what would settle it.
+        table.add_row(Text.assemble(one.id, (f"  {held_back(one)}", "dim")))
     return table
 
 

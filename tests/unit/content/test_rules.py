@@ -110,6 +110,7 @@ def test_what_makes_events_of_lines_is_read(tmp_path: Path) -> None:
   climbs: wait_ms
   only_after: [ready]
   echoes: [again]
+  not_after: {any: [start], within_s: 90}
   recovered_by: {any: [done], within_s: 30}
   real_when: {any: [lost], within_s: 10}
 """,
@@ -119,6 +120,7 @@ def test_what_makes_events_of_lines_is_read(tmp_path: Path) -> None:
     assert (rule.level_at_least, rule.level_at_most) == (Severity.WARNING, Severity.ERROR)
     assert (rule.programs, rule.statuses, rule.burst) == (("triton",), (500, 599), Burst(5, 60.0))
     assert (rule.climbs, rule.only_after, rule.echoes) == ("wait_ms", ("ready",), ("again",))
+    assert rule.not_after == Sequel(("start",), 90.0)
     assert (rule.recovered_by, rule.real_when) == (Sequel(("done",), 30.0), Sequel(("lost",), 10.0))
     assert (rule.echo_of, rule.benign) == (("first",), False)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from latencydoctor.diagnosis.candidates import MOST, candidates, nearness_ratio
+from latencydoctor.diagnosis.candidates import MOST, candidates, most_asked_for, nearness_ratio
 from latencydoctor.diagnosis.examine import examine
 from latencydoctor.model.cause import CauseKind, CauseRule
 from latencydoctor.model.evidence import Evidence, Measure
@@ -64,6 +64,18 @@ def test_what_is_far_refuted_or_only_a_setting_is_none() -> None:
     doubts = [far, refuted, setting, contributor]
     seen = evidence(high(A), low(B), low(C), high(D), replace(measure("config_queue_size", 50), family="config"))
     assert near(doubts, seen) == []
+
+
+def test_what_most_of_them_wait_for_would_decide() -> None:
+    one = rule("one", 10, All((above(A), above(A), above("x"), above(B))))
+    two = rule("two", 20, All((above(A), above(A), above(B), above("y"))))
+    ruled_out = rule("out", 30, All((above(A), above(A), above(A), above(C), above("z"))))
+    seen = evidence(high(A), low(C))
+    found = candidates(examine([one, two, ruled_out], seen), None, seen)
+    asked = most_asked_for(found)
+    assert asked is not None
+    assert asked.signal == B
+    assert most_asked_for(()) is None
 
 
 def test_a_deployments_own_threshold_counts() -> None:

@@ -1,41 +1,62 @@
 """What one log line says: its moment, its level, its message and its numbers, whichever known format it has.
 
-Formats are tried in order by `read_line`; each is one function from text to `LineRecord | None`, so a further format
-is a further function. Known here: the bundled stack's JSON event lines (and any JSON line with a message), Triton's
-two text formats with escaped messages, and stamped lines in general (an RFC 3339 or ISO stamp in front).
+A line is read from the outside in: wrappers first (runtimes, collectors, process prefixes, nested in any order), then
+the program's own head, until the message is left. `formats.LAYERS` says what to try. Nothing here ever fails: a line
+of no known format is its own message.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
-from typing import TypeGuard, cast
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
 
-from latencydoctor.evidence.logs.clock import parse_rfc3339, resolve_year
+from latencydoctor.evidence.logs import journal_export, pieces
+from latencydoctor.evidence.logs.clock import parse_http_date
+from latencydoctor.evidence.logs.damage import clean, unescape
+from latencydoctor.evidence.logs.dating import Dating
+from latencydoctor.evidence.logs.draft import FRAME, Draft
+from latencydoctor.evidence.logs.formats import LAYERS, plain
+from latencydoctor.evidence.logs.structured import journal_fields
 
-_TRITON = re.compile(
-    r"([EWI])(\d\d)(\d\d) (\d\d):(\d\d):(\d\d\.\d{1,9}) \d+ [\w./-]+:\d+\] ?(.*)", re.ASCII | re.DOTALL
+__all__ = ["ALWAYS_LOOK", "LineRecord", "RawLike", "clean", "read_line", "read_raw"]
+
+ALWAYS_LOOK: Final = (
+    r'"MESSAGE" ?: ?\[ ?\d',
+    r"[0-9Z] std(?:out|err) P ",
+    r'(?:[^n]|[^\\]n)","stream": ?"std',
+    r"\x00{5}",
 )
-_TRITON_ISO = re.compile(r"(\d{4}-\d\d-\d\dT[\d:]{8}Z) ([EWI]) \d+ [\w./-]+:\d+\] ?(.*)", re.ASCII | re.DOTALL)
-_STAMPED = re.compile(r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)(.*)", re.DOTALL)
-_LEVELS = {"E": "ERROR", "W": "WARNING", "I": "INFO", "WARN": "WARNING", "FATAL": "CRITICAL"}
-_TIME_KEYS = ("time", "timestamp", "ts", "asctime")
-_LEVEL_KEYS = ("level", "severity", "levelname")
-_MESSAGE_KEYS = ("message", "msg", "error")
-_RANK = re.compile(r"\[rank(\d+)\]:? ?|\(Worker_TP(\d+) pid=\d+\) ?|(?<= )TP(\d+)\]", re.ASCII)
-_REPEATED = re.compile(r"\[repeated (\d{1,9})x across cluster\]", re.ASCII)
-# Terminal colour sequences go as a whole; then whatever is left of the control characters.
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What raw lines show whose bytes hide their message: byte numbers, pieces that go on, lengths of binary fields."""
+
+_NO_LENGTH = b"\0\0\0\0\0"
+
+MOST_LAYERS: Final = 10
+"""Six wrappers and a quotation around a process's line, which may relay another program's."""
+
+_REPEATED = re.compile(
+    r"\s{0,4}\[repeated (\d{1,9})x across cluster\](?: \(Ray deduplicates logs[^)]{0,300}\))?", re.ASCII
+)
+_STATUS = re.compile(r" HTTP/\d(?:\.\d)?\"? (\d{3})\b", re.ASCII)
+_EXCEPTIONS = ("Error", "Exception", "Interrupt", "Timeout", "Exit")
+_TRACEBACK = "Traceback (most recent call last)"
+_ENDED = re.compile(rb"\s{1,20}Finished: {1,20}(\S[^\r\n]{8,60})")
+_KUBE_STATE = re.compile(
+    r"\s{0,20}(?:Reason: {1,20}(?:OOMKilled|Error|Evicted|Completed)|Exit Code: {1,20}\d)", re.ASCII
+)
 
 
-@dataclass(frozen=True, slots=True)
-class LineRecord:
-    """One line, understood. `event` is the name a structured line gives itself; `count` the events it stands for.
+class LineRecord(NamedTuple):
+    """One line, understood. A tuple, since one is made for every candidate line and it costs half of a dataclass.
 
-    `level` is empty where the format has none. `continued` marks a line without a head of its own: a row of a table,
-    a frame of a traceback, or a program that prints no stamp; `structured` one that was a JSON object. `rank` is the
-    worker's number where a prefix names one.
+    `level` is one of DEBUG, INFO, WARNING, ERROR, CRITICAL, or empty where the format has none. `text` is the innermost
+    message, without heads. `event` is the name a structured line gives itself; `count` the events it stands for.
+    `continued` marks a line whose innermost part has no head of its own: a row of a table, a frame of a traceback, or a
+    program that prints none; `structured` one that was a JSON object. `rank` is the worker's number where a prefix
+    names one, `source` the pod, service or unit, `process` a prefix's process or actor, `file_line` the place in the
+    program's own source. `partial` says that the line goes on in another. `time_s` is the line's own moment, else its
+    wrapper's, which is `outer_s`; `began_s` when what it tells of began, where the format says so. `quoted` marks
+    copies of lines, as tickets hold them.
     """
 
     time_s: float | None
@@ -43,90 +64,147 @@ class LineRecord:
     text: str
     event: str = ""
     fields: tuple[tuple[str, float], ...] = ()
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]  # hides the count() of tuples, which nobody needs of a record
     continued: bool = False
     structured: bool = False
     rank: str = ""
+    source: str = ""
+    process: str = ""
+    program: str = ""
+    file_line: str = ""
+    partial: bool = False
+    stream: str = ""
+    status: int = 0
+    outer_s: float | None = None
+    began_s: float | None = None
+    quoted: bool = False
 
 
-def clean(data: bytes) -> str:
-    """The text of a line as it may be shown: undecodable bytes replaced, control and direction characters gone."""
-    return _CONTROL.sub("", data.decode("utf-8", "replace"))
+class RawLike(Protocol):
+    """A candidate line with what stands around it: `before` nearest first, `after` in order; both may be cut short."""
+
+    @property
+    def data(self) -> bytes:
+        """The line without its newline."""
+        ...
+
+    def lines_before(self) -> list[bytes]:
+        """The lines before it, nearest first."""
+        ...
+
+    def lines_after(self) -> list[bytes]:
+        """The lines after it, nearest first."""
+        ...
 
 
-def read_line(text: str, reference_s: float) -> LineRecord:
-    """What a cleaned line says; `reference_s` gives stamps without a year theirs. Never fails."""
-    record = _json_line(text) or _triton_line(text, reference_s) or _stamped_line(text)
-    return record or _with_marks(None, "", text, continued=True)
+def read_line(text: str, reference: float | Dating) -> LineRecord:
+    """What a cleaned line says. `reference` dates stamps without a year or zone; one `Dating` a file learns both."""
+    dating = reference if isinstance(reference, Dating) else Dating(reference)
+    draft = Draft()
+    if "&" in text:
+        text = unescape(text, draft)
+    return _finish(_peel(text, draft, dating), draft)
 
 
-def _json_line(text: str) -> LineRecord | None:
-    if not text.startswith("{"):
-        return None
-    try:
-        parsed: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(parsed, dict):
-        return None
-    values = cast("dict[str, object]", parsed)
-    level = _first_text(values, _LEVEL_KEYS).upper()
-    event = values.get("event")
-    fields = {key: float(value) for key, value in values.items() if _is_number(value)}
+def read_raw(line: RawLike, dating: Dating) -> LineRecord:
+    """What a candidate line says, joined with its further pieces, or with its journal entry's other fields."""
+    data = line.data
+    if pieces.is_piece(data):
+        return read_line(clean(pieces.join_pieces(pieces.gather_pieces(data, line.lines_after()))), dating)
+    if data.startswith(b"MESSAGE=") or data[3:8] == _NO_LENGTH or "export" in dating.seen:
+        before = line.lines_before()
+        if journal_export.is_entry_line(data, before):
+            dating.saw("export")
+            return _exported(data, before, line.lines_after(), dating)
+    record = read_line(clean(data), dating)
+    if record.continued and record.time_s is None and _KUBE_STATE.match(record.text):
+        return _described(record, line)
+    return record
+
+
+def _exported(data: bytes, before: Sequence[bytes], after: Sequence[bytes], dating: Dating) -> LineRecord:
+    message, values = journal_export.entry(data, before, after)
+    draft = Draft()
+    journal_fields(values, draft, dating)
+    return _finish(_peel(clean(message), draft, dating), draft)
+
+
+def _described(record: LineRecord, line: RawLike) -> LineRecord:
+    """`Reason:` and `Exit Code:` of a container's last state: its end stands a few lines below."""
+    for following in line.lines_after()[:6]:
+        ended = _ENDED.match(following)
+        if ended is not None:
+            moment = parse_http_date(ended[1].decode("ascii", "replace"))
+            return record._replace(time_s=moment, program="kubernetes", text=record.text.strip())
+    return record._replace(program="kubernetes", text=record.text.strip())
+
+
+def _peel(text: str, draft: Draft, dating: Dating) -> str:
+    """Take layer after layer off; what is left is the message."""
+    for _ in range(MOST_LAYERS):
+        for layer in LAYERS.get(text[:1], ()):
+            rest = layer(text, draft, dating)
+            if rest is not None:
+                text = rest
+                break
+        else:
+            break
+        if draft.headed:
+            break
+    return text
+
+
+def _finish(text: str, draft: Draft) -> LineRecord:
+    if "across cluster]" in text:
+        text = _repeated(text, draft)
+    if not draft.status and " HTTP/" in text:
+        status = _STATUS.search(text)
+        draft.status = int(status[1]) if status else 0
+    level = draft.level or draft.priority
+    if not draft.headed:
+        draft.program = draft.program or plain.owner(text)
+        level = level or _bare_level(text)
+    time_s, outer_s = draft.time_s, draft.outer_s
+    # A wrapper's stamp of the same second is the finer one of the two.
+    if time_s is None or (
+        outer_s is not None and draft.exact and time_s.is_integer() and 0.0 <= outer_s - time_s < 1.0
+    ):
+        time_s = outer_s
     return LineRecord(
-        time_s=parse_rfc3339(_first_text(values, _TIME_KEYS)),
-        level=_LEVELS.get(level, level),
-        text=_first_text(values, _MESSAGE_KEYS),
-        event=event if isinstance(event, str) else "",
-        fields=tuple(sorted(fields.items())),
-        count=max(1, int(fields.get("count", 1))),
-        structured=True,
+        time_s,
+        level,
+        text,
+        draft.event,
+        draft.fields,
+        draft.count,
+        not draft.headed and (not draft.whole or FRAME.match(text) is not None),
+        draft.structured,
+        draft.rank,
+        draft.source,
+        draft.process,
+        draft.program,
+        draft.file_line,
+        draft.partial,
+        draft.stream,
+        draft.status,
+        outer_s,
+        draft.began_s,
+        draft.quoted,
     )
 
 
-def _first_text(values: dict[str, object], keys: tuple[str, ...]) -> str:
-    return next((value for key in keys if isinstance(value := values.get(key), str)), "")
+def _bare_level(text: str) -> str:
+    """A traceback's first and last line are errors, though they have no level."""
+    if text.startswith(_TRACEBACK):
+        return "ERROR"
+    name, colon, _ = text[:200].partition(":")
+    return "ERROR" if name.endswith(_EXCEPTIONS) and " " not in name and (colon or len(name) < 200) else ""
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    # Python's reader takes NaN, Infinity and integers of any length; none of those is a measurement.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e18
-
-
-def _triton_line(text: str, reference_s: float) -> LineRecord | None:
-    match = _TRITON.match(text)
-    if match is not None:
-        clock = (int(match[4]), int(match[5]), float(match[6]))
-        moment = resolve_year(int(match[2]), int(match[3]), clock, reference_s)
-        return _with_marks(moment, _LEVELS[match[1]], _unescape(match[7]))
-    match = _TRITON_ISO.match(text)
-    if match is not None:
-        return _with_marks(parse_rfc3339(match[1]), _LEVELS[match[2]], _unescape(match[3]))
-    return None
-
-
-def _stamped_line(text: str) -> LineRecord | None:
-    match = _STAMPED.match(text)
+def _repeated(text: str, draft: Draft) -> str:
+    """Ray writes once what many workers said, with their number behind it."""
+    match = _REPEATED.search(text, max(0, len(text) - 600))
     if match is None:
-        return None
-    level = re.search(r"\b(CRITICAL|FATAL|ERROR|WARN(?:ING)?|INFO|DEBUG)\b", match[2][:80])
-    return _with_marks(parse_rfc3339(match[1]), _LEVELS.get(level[1], level[1]) if level else "", match[2])
-
-
-def _unescape(message: str) -> str:
-    """Triton writes messages as JSON strings since 2024; older ones are plain."""
-    if len(message) < 2 or not (message.startswith('"') and message.endswith('"')):
-        return message
-    try:
-        inner: object = json.loads(message)
-    except ValueError:
-        return message[1:-1]
-    return inner if isinstance(inner, str) else message
-
-
-def _with_marks(time_s: float | None, level: str, text: str, continued: bool = False) -> LineRecord:
-    rank = _RANK.search(text[:200])
-    repeated = _REPEATED.search(text[-200:])
-    number = next((group for group in rank.groups() if group is not None), "") if rank else ""
-    count = max(1, int(repeated[1])) if repeated else 1
-    return LineRecord(time_s, level, text, count=count, continued=continued, rank=number)
+        return text
+    draft.count *= max(1, int(match[1]))
+    return text[: match.start()] + text[match.end() :]

@@ -31,7 +31,8 @@ def in_unit(text: str, name: str) -> float | None:
         return None
     for suffix, scale in _SCALES.items():
         if name.endswith(suffix):
-            factor = scale.get(match[2].lower())
+            # So written it is the kernel's unit, which means KiB.
+            factor = 1024.0 if match[2] == "kB" and scale is _BYTES else scale.get(match[2].lower())
             return None if factor is None else float(match[1]) * factor
     return float(match[1]) if not match[2] else None
 

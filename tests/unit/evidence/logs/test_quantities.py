@@ -18,6 +18,8 @@ from latencydoctor.evidence.logs.quantities import find_numbers, in_unit, unboun
         ("2 GiB", "requested_bytes", 2.0 * 2**30),
         ("640.00 KiB", "free_bytes", 655360.0),
         ("5 GB", "free_bytes", 5e9),
+        ("4 kB", "resident_bytes", 4096.0),
+        ("4 KB", "resident_bytes", 4000.0),
         ("32", "max_batch_size", 32.0),
         ("32 x", "max_batch_size", None),
         ("5 parsec", "queue_ms", None),

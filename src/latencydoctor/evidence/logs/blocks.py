@@ -1,0 +1,149 @@
+"""Cuts a byte stream into blocks of whole lines, with memory bounded by `MAX_LINE_BYTES` and the size of its chunks.
+
+`cut` gives pieces, which may be scanned in any order; `number` then makes them blocks with line numbers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+CHUNK_BYTES = 1024 * 1024
+"""How much a reader should hand over at a time; larger blocks gained nothing when tried."""
+
+MAX_LINE_BYTES = 256 * 1024
+"""The part of a line that is looked at; dumps of arguments and prompts reach 100 kB, the rest is cut off."""
+
+LOOK_BACK_BYTES = 16 * 1024
+"""How far before and after a line its record is searched: tracebacks through a model run to about 10 kB."""
+
+_WORTH_NUMPY_BYTES = 128 * 1024 * 1024
+"""numpy counts three times as quickly and takes a tenth of a second to import: both are even after 0.3 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Complete lines, the last one's newline included where there is one.
+
+    `before` and `after` are the end of what came earlier in the same stream and the beginning of what follows, at most
+    `LOOK_BACK_BYTES` of it.
+    """
+
+    data: bytes
+    before: bytes = b""
+    after: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What scanning a piece gave: where matches end, ascending, one or more in a line that matches; its newlines."""
+
+    ends: list[int]
+    newlines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece whose first line has the number `first_line`, counted from 1; `ends` where it has been scanned before."""
+
+    data: bytes
+    first_line: int
+    before: bytes = b""
+    after: bytes = b""
+    ends: list[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """A candidate line without its newline, at most `MAX_LINE_BYTES` of it, and its number in the file.
+
+    It stands in `block` from `start` to `end`, its newline left out.
+    """
+
+    number: int
+    data: bytes
+    block: Block
+    start: int
+    end: int
+
+    def lines_before(self) -> list[bytes]:
+        """The lines before this one, nearest first, as far back as `LOOK_BACK_BYTES` reach; the last may be cut."""
+        behind = self.block.data[max(0, self.start - LOOK_BACK_BYTES) : self.start]
+        if len(behind) < LOOK_BACK_BYTES:
+            behind = self.block.before[len(behind) - LOOK_BACK_BYTES :] + behind
+        return behind.split(b"\n")[-2::-1]
+
+    def lines_after(self) -> list[bytes]:
+        """The lines after this one, nearest first, as far as `LOOK_BACK_BYTES` reach; the last may be cut."""
+        ahead = self.block.data[self.end + 1 : self.end + 1 + LOOK_BACK_BYTES]
+        if len(ahead) < LOOK_BACK_BYTES:
+            ahead += self.block.after[: LOOK_BACK_BYTES - len(ahead)]
+        lines = ahead.split(b"\n")
+        return lines if lines[-1] else lines[:-1]
+
+
+def cut(chunks: Iterable[bytes]) -> Iterator[Piece]:
+    """Cuts a stream into pieces of whole lines. What of a line exceeds `MAX_LINE_BYTES` may be left out."""
+    last: bytes | None = None
+    before = b""
+    for data in _whole(chunks):
+        if last is not None:
+            yield Piece(last, before, data[:LOOK_BACK_BYTES])
+            before = (before + last[-LOOK_BACK_BYTES:])[-LOOK_BACK_BYTES:]
+        last = data
+    if last is not None:
+        yield Piece(last, before)
+
+
+def _whole(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    pending = b""
+    overlong = False
+    for chunk in chunks:
+        data = pending + chunk if pending else chunk
+        if overlong:
+            # The head of this line went out already, or is still pending: drop everything up to its newline.
+            newline = chunk.find(b"\n")
+            if newline < 0:
+                continue
+            data, overlong = pending + chunk[newline:], False
+        whole = data.rfind(b"\n") + 1
+        if whole:
+            yield data[:whole]
+        pending = data[whole:]
+        if len(pending) > MAX_LINE_BYTES:
+            pending, overlong = pending[:MAX_LINE_BYTES], True
+    if pending:
+        yield pending
+
+
+def number(pieces: Iterable[tuple[Piece, Look | None]]) -> Iterator[Block]:
+    """Numbers the lines of pieces, which may have been scanned, in the order of the stream."""
+    first_line = 1
+    count = LineCounter()
+    for piece, look in pieces:
+        ends = None if look is None else look.ends
+        yield Block(piece.data, first_line, piece.before, piece.after, ends)
+        first_line += count(piece.data) if look is None else look.newlines
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[Block]:
+    """Cuts a stream into blocks of whole lines that have not been scanned yet."""
+    return number((piece, None) for piece in cut(chunks))
+
+
+class LineCounter:
+    """Counts newlines: with numpy, which lets other threads run meanwhile, from where its import has paid."""
+
+    def __init__(self, worth_bytes: int = _WORTH_NUMPY_BYTES) -> None:
+        self._left_bytes = worth_bytes
+        self._numpy: Any = None
+
+    def __call__(self, data: bytes) -> int:
+        if self._numpy is None:
+            self._left_bytes -= len(data)
+            if self._left_bytes > 0:
+                return data.count(b"\n")
+            self._numpy = importlib.import_module("numpy")
+        return int(self._numpy.count_nonzero(self._numpy.frombuffer(data, self._numpy.uint8) == 10))
