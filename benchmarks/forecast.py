@@ -96,7 +96,7 @@ def run(found: Patient, case: Case, seed: int) -> tuple[Answers, Executions]:
     settings = BatchingSettings(
         case.batching.enabled, case.batching.preferred, case.batching.maximum, round(case.batching.wait_ms * 1000)
     )
-    found.load(settings, levels=case.vip_ratio > 0, accelerator=case.accelerator)
+    found.load(settings, levels=case.vip_ratio > 0, accelerator=case.accelerator, instances=case.instances)
     before = found.executions()
     answers = offer(found.address, Load(case.rate_rps, requests_of(case), seed, case.group, case.vip_ratio))
     return answers, found.executions().since(before)
@@ -128,6 +128,7 @@ def predicted(case: Case, known: Calibration) -> Estimate:
         Traffic(case.rate_rps, group=case.group),
         known.curve,
         case.batching,
+        instances=case.instances,
         outside_ms=known.outside_ms,
         vip_ratio=case.vip_ratio,
     )

@@ -17,12 +17,14 @@ class Case:
     overloaded: bool = False
     group: float = 1.0
     vip_ratio: float = 0.0
+    instances: int = 1
 
     def __str__(self) -> str:
         batching = self.batching
         told = f"max {batching.maximum}, preferred {batching.preferred}, wait {batching.wait_ms:g} ms"
         extra = f" in groups of {self.group:g}" if self.group > 1 else ""
         extra += f", {self.vip_ratio:.0%} VIP" if self.vip_ratio else ""
+        extra += f", {self.instances} instances" if self.instances > 1 else ""
         return f"{self.accelerator} {told if batching.enabled else 'no batcher'} at {self.rate_rps:g}/s{extra}"
 
 
@@ -75,6 +77,7 @@ CASES = (
     Case(COMPUTE, _batching(4, 8, 5.0), 200),
     Case(COMPUTE, NO_BATCHER, 85),
     Case(COMPUTE, _batching(0, 8, 0.0), 290, overloaded=True),
+    Case(COMPUTE, _batching(0, 8, 0.0), 370, instances=2),
     # Mostly launching. Capacities: 32 in 140 ms are 229/s, 16 in 100 ms are 160/s.
     Case(LAUNCH, _batching(0, 32, 0.0), 165),
     Case(LAUNCH, _batching(16, 32, 50.0), 195),
@@ -82,5 +85,6 @@ CASES = (
     Case(LAUNCH, _batching(16, 32, 200.0), 90),
     Case(LAUNCH, _batching(0, 16, 20.0), 145),
     Case(LAUNCH, _batching(0, 16, 0.0), 200, overloaded=True),
+    Case(LAUNCH, _batching(16, 32, 50.0), 350, instances=2),
     Case(LAUNCH, _batching(0, 32, 0.0), 290, overloaded=True),
 )

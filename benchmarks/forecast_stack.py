@@ -15,11 +15,12 @@ from pathlib import Path
 import tritonclient.grpc as triton
 
 from benchmarks.gateway_stack import child, wait_for
+from latencydoctor.errors import KnownError
 from latencydoctor.stack import programs
 from latencydoctor.stack.compile import to_json
 from latencydoctor.stack.controller.triton import Triton
 from latencydoctor.stack.layout import locate
-from latencydoctor.stack.prepare import UpOptions, gather, write_files
+from latencydoctor.stack.prepare import MODEL_VERSION, UpOptions, gather, write_files
 from latencydoctor.stack.processes import remove_shared_memory
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
 
@@ -52,13 +53,22 @@ class Patient:
 
     address: str
 
-    def load(self, batching: BatchingSettings, *, levels: bool = False, accelerator: str = "sim:small") -> None:
+    def load(
+        self,
+        batching: BatchingSettings,
+        *,
+        levels: bool = False,
+        accelerator: str = "sim:small",
+        instances: int = 1,
+    ) -> None:
         """These batching settings, with two priority levels or none; returns when Triton serves with them."""
         inference = InferenceSettings(batching=batching, priority_levels=levels)
         settings = replace(BASE, inference=inference, accelerator=accelerator)
         server = Triton(self.address)
         try:
-            server.reload(inference.model, to_json(settings))
+            config = json.loads(to_json(settings))
+            config["instance_group"][0]["count"] = instances
+            server.reload(inference.model, json.dumps(config))
         finally:
             server.close()
 
@@ -89,6 +99,7 @@ def patient(accelerator: str = "sim:small") -> Iterator[Patient]:
         settings = replace(BASE, accelerator=accelerator)
         inputs = gather(layout, settings, UpOptions(), os.environ, lambda *_: None)
         write_files(inputs, settings)
+        _device_each(layout.models / settings.inference.model / MODEL_VERSION / "model.py")
         program = next(item for item in programs.programs(inputs, settings) if item.name == "triton")
         try:
             with child(list(program.command), layout.log("triton"), os.environ | dict(program.environment)):
@@ -96,6 +107,16 @@ def patient(accelerator: str = "sim:small") -> Iterator[Patient]:
                 yield Patient(inputs.endpoints.triton_grpc)
         finally:
             remove_shared_memory(layout.shm_prefix)
+
+
+def _device_each(model: Path) -> None:
+    """Gives each instance of the model a simulated device of its own; the bundled model's instances take turns."""
+    text = model.read_text(encoding="utf-8")
+    shared = 'Path(os.environ["LATENCYDOCTOR_DEVICE_LOCK"])'
+    if shared not in text:
+        raise KnownError("the bundled model takes its device's lock from elsewhere", hint="Adapt this benchmark.")
+    own = 'Path(os.environ["LATENCYDOCTOR_DEVICE_LOCK"] + args["model_instance_name"])'
+    model.write_text(text.replace(shared, own), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,8 @@ def _notes(known: Situation, question: Question) -> tuple[str, ...]:
     ]
     if not known.times and known.curve is None:
         notes.append("Times come from rates, not from executions by batch size: the intervals are wider for it.")
+    if INSTANCES in dict(question.values):
+        notes.append("Each instance is taken to keep its speed; on one device they slow each other down.")
     if not question.rates_rps and known.batching is not None and known.rate_rps is not None:
         found = scenario(known, known.rate_rps / known.replicas, known.batching)
         if not isinstance(found, str) and found[0].load_ratio > AT_THE_LIMIT:
