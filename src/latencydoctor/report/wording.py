@@ -10,6 +10,11 @@ from latencydoctor.report.units import amount
 _NAMES = {
     "e2e_p99_ms": "p99 latency",
     "e2e_mean_ms": "mean latency",
+    "e2e_p50_ms": "p50 latency",
+    "e2e_p95_ms": "p95 latency",
+    "low_load_p50_ms": "p50 latency at low load",
+    "load_ratio": "load",
+    "capacity_rps": "capacity",
     "queue_time_ms": "queue time",
     "queue_depth": "queue depth",
     "batch_size_mean": "mean batch size",
