@@ -14,7 +14,7 @@ from latencydoctor.model.evidence import Evidence
 _OFF_BELOW = 0.5
 
 
-def testify(rule: CauseRule, evidence: Evidence, slo_p99_ms: float) -> Forecasted | None:
+def ask_queue(rule: CauseRule, evidence: Evidence, slo_p99_ms: float) -> Forecasted | None:
     """What the queue says of this cause; None where the cause turned nothing that a queue knows, or has no queue."""
     if rule.undo is None:
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencydoctor.app.ports import Observer
+from latencydoctor.app.witness import ask_queue
 from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
 from latencydoctor.cli.sources_wiring import (
     DiagnoseRequest,
@@ -22,7 +23,6 @@ from latencydoctor.cli.sources_wiring import (
 from latencydoctor.cli.times import length_s
 from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
-from latencydoctor.app.witness import testify
 from latencydoctor.diagnosis.rank import Knowledge
 from latencydoctor.diagnosis.rank import diagnose as conclude
 from latencydoctor.errors import KnownError, UsageError
@@ -117,7 +117,7 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
     diagnosis = conclude(
         evidence,
         Knowledge(playbook, content.causes, configuration.thresholds),
-        lambda rule, seen: testify(rule, seen, slo_p99_ms),
+        lambda rule, seen: ask_queue(rule, seen, slo_p99_ms),
     )
     return Diagnosed(collected, evidence, diagnosis, configuration)
 

@@ -66,7 +66,7 @@ class _Reasoned:
 
 
 Forecast = Callable[[CauseRule, Evidence], Forecasted | None]
-"""Asks a queue model whether undoing a cause would be enough; None where it has nothing to say of that kind of cause."""
+"""Asks a queue model whether undoing a cause would be enough; None where it has nothing to say of such a cause."""
 
 
 def diagnose(evidence: Evidence, knowledge: Knowledge, forecast: Forecast | None = None) -> Diagnosis:
