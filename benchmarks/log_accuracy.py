@@ -120,8 +120,10 @@ def _exam(seed: int, lines: int) -> Iterator[Task]:
 
 
 def _apart(chosen: Iterable[Signature], other: Signature) -> bool:
-    """Whether no answer to one could be taken for an answer to the other."""
+    """Whether no answer to one could be taken for an answer to the other, nor one be what makes the other real."""
     mine = {*other.classes, *other.also}
+    if other.trap and any(one.trap == other.trap for one in chosen):
+        return False
     return all(mine.isdisjoint((*one.classes, *one.also)) for one in chosen)
 
 

@@ -51,7 +51,7 @@ class Open:
     benign: bool = False
     program: str = ""
     stream: str = ""
-    wrapped: bool = False
+    outer_s: float | None = None
     rank: str = ""
     reprint: bool = False
     kind: Kind = Kind.PLAIN
@@ -124,7 +124,8 @@ def goes_on(base: Open, line: RawLine, record: LineRecord) -> bool | None:
     if text.lstrip().startswith(TRACEBACK):
         # What crashes below a dump of arguments is no part of it.
         new = (base.kind is Kind.PYTHON and not base.chained) or base.benign
-        return None if new or not (base.headed or base.chained) else _next_traceback(base)
+        below = base.headed or base.chained or _is_of_one_writer(base, line, record)
+        return _next_traceback(base) if below and not new else None
     if base.kind is not Kind.PLAIN and _is_link(base, text):
         return False
     if CAUSED_BY.match(text):
@@ -156,15 +157,31 @@ def _starts_java_stack(base: Open, line: RawLine) -> bool:
     return True
 
 
+def _is_of_one_writer(base: Open, line: RawLine, record: LineRecord) -> bool:
+    """Whether one worker wrote two lines without a head, one right after the other: what failed, and its traceback."""
+    process = record.process or record.rank
+    return bool(process) and process == base.process and line.number - base.last == 1
+
+
+def is_past(base: Open, record: LineRecord) -> bool:
+    """Whether a line was written well after a record, by their wrappers' stamps."""
+    if base.outer_s is None or record.outer_s is None:
+        return False
+    return abs(record.outer_s - base.outer_s) > ONE_BURST_S
+
+
+def opens_dump(text: str) -> bool:
+    """Whether more lines of a dump follow, whatever they look like."""
+    return text.rstrip().endswith(("{", "[", "("))
+
+
 def _is_detail(base: Open, record: LineRecord) -> bool:
     """Whether a plain line tells more of a record, rather than something of its own."""
     if not base.headed or base.level in QUIET or _STARTS_ANEW.match(record.text):
         return False
     if record.stream != base.stream or (record.program and base.program and record.program != base.program):
         return False
-    if record.outer_s is None:
-        return not base.wrapped
-    return base.wrapped and base.time_s is not None and abs(record.outer_s - base.time_s) <= ONE_BURST_S
+    return (record.outer_s is None) == (base.outer_s is None)
 
 
 def _in_traceback(base: Open, number: int, indented: bool, text: str) -> bool | None:

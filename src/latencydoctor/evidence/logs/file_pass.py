@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
-from latencydoctor.evidence.logs.continuing import Open
+from latencydoctor.evidence.logs.continuing import Open, opens_dump
 from latencydoctor.evidence.logs.counting import Announce, Counting, Counts
 from latencydoctor.evidence.logs.damage import split_interleaved
 from latencydoctor.evidence.logs.dating import Dating
@@ -117,8 +117,7 @@ class FilePass:
         level = record.level or (one.level if record.continued else "")
         if meaning.benign and record.event not in self._book.first_way and self._is_benign(meaning, record, level):
             # Of a record whose head is known as benign (a dump of arguments), so are its further lines.
-            opens = one.headed or record.text.rstrip().endswith(("{", "[", "("))
-            one.benign = one.benign or (one.head == line.number and opens)
+            one.benign = one.benign or (one.head == line.number and (one.headed or opens_dump(record.text)))
             return
         found = self._found(record, meaning, level)
         block = -1 if line.number == one.head else one.block

@@ -17,11 +17,13 @@ from latencydoctor.evidence.logs.continuing import (
     Kind,
     Open,
     goes_on,
+    is_past,
     java_frame_after,
     open_traceback,
+    opens_dump,
     repeats,
 )
-from latencydoctor.evidence.logs.exceptions import EXCEPTION
+from latencydoctor.evidence.logs.exceptions import EXCEPTION, TRACEBACK
 from latencydoctor.evidence.logs.lines import LineRecord
 from latencydoctor.evidence.logs.lookback import LookBack
 
@@ -44,8 +46,14 @@ class Records:
         """The record a line belongs to, and whether the line itself may say anything (a stack frame may not)."""
         if len(self._open) > 1:
             self._close_old(line.number, record.time_s)
-        if record.continued or self._look_back.repeats_head(line):
+        if record.continued:
             return self._without_head(line, record)
+        if self._look_back.repeats_head(line):
+            base = self._base(line, record)
+            same = base is not None and base.kind is Kind.PLAIN and base.file_line == record.file_line
+            if base is not None and same and TRACEBACK not in record.text:
+                self._reach(base, line.number)
+                return base, True
         current = self._open.get((record.source, record.process or record.rank))
         if current is not None:
             says = repeats(current, line.number, record)
@@ -79,10 +87,11 @@ class Records:
 
     def _without_head(self, line: RawLine, record: LineRecord) -> tuple[Open, bool]:
         base = None if self._stands_alone(line, record) else self._base(line, record)
-        if base is not None:
+        if base is not None and not is_past(base, record):
             says = goes_on(base, line, record)
             if says is not None:
                 self._reach(base, line.number)
+                base.outer_s = record.outer_s
                 return base, says
         time_s = record.time_s if record.time_s is not None or base is None else base.time_s
         started = self._begin(line.number, record, time_s)
@@ -116,7 +125,7 @@ class Records:
         number, head = found
         started = self._begin(number, head, head.time_s)
         started.headed = not head.continued
-        started.benign = self._knows_as_benign(head)
+        started.benign = (started.headed or opens_dump(head.text)) and self._knows_as_benign(head)
         open_traceback(started, head.text)
         return started
 
@@ -128,7 +137,7 @@ class Records:
         elif len(self._open) >= _MOST_OPEN:
             self._close(next(iter(self._open.values())))
         started = Open(*lane, number, time_s, record.level, record.file_line)
-        started.program, started.stream, started.wrapped = record.program, record.stream, record.outer_s is not None
+        started.program, started.stream, started.outer_s = record.program, record.stream, record.outer_s
         started.rank = record.rank
         self._open[lane] = started
         self._reach(started, number)
