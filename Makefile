@@ -17,7 +17,8 @@ CHECKED := $(wildcard src tests benchmarks scripts)
 TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py benchmarks/instant_model/*/model.py)
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
-        bench-gateway bench-startup bench-diagnose bench-logs drills accuracy accuracy-logs race mutation check-vllm clean distclean
+        bench-gateway bench-startup bench-diagnose bench-forecast bench-judge bench-logs drills \
+        accuracy accuracy-logs race mutation check-vllm clean distclean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -87,8 +88,14 @@ drills: setup ## how often each fault done to the real stack is diagnosed right 
 accuracy: setup ## how often the cause is right: the fault matrix in a real Prometheus, SEEDS=5 times each (QUICK=1: every fifth case, once)
 	@$(BIN)/python -m benchmarks.accuracy
 
+bench-forecast: setup ## forecasts of p99 held against a real Triton: settings x rates on simulated accelerators (17 minutes)
+	@$(BIN)/python -m benchmarks.forecast
+
 race: setup ## the matrix' vLLM cases to two other tools at pinned versions and to this one (QUICK=1: seven of them)
 	@$(BIN)/python -m benchmarks.race
+
+bench-judge: setup-venv ## the judge of a canary: false rollbacks, and regressions found in time (simulated; QUICK=1)
+	@$(BIN)/python -m benchmarks.judge
 
 mutation: setup-venv ## the faults put into the deciding code that its unit tests notice (QUICK=1: only walk.py)
 	@$(BIN)/python -m benchmarks.mutation
