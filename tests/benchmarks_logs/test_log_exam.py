@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import gzip
 import random
+import sys
 import zlib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from benchmarks.log_accuracy_score import Found, Truth, class_scores, figures, judge
 from benchmarks.log_corpus import compose as composing
+from benchmarks.log_corpus import formats
 from benchmarks.log_corpus.compose import Expected, Wish, compose
 from benchmarks.log_corpus.damage import damage, encode, packed
 from benchmarks.log_corpus.formats import PROGRAMS, WRITERS
@@ -80,17 +83,31 @@ def test_damage_and_packing_spare_what_happens() -> None:
         scene = scene_of(signature, seed)
         damage(rng, scene.lines, scene.busy, scene.stack)
         _, files = packed(rng, scene.lines, scene.busy)
-        whole = b"".join(_unpacked(data) if name.endswith(".gz") else data for name, data in files.items())
+        whole = b"".join(_unpacked(name, data) for name, data in files.items())
         assert whole.count(b"upstream timed out") == scene.expected[0].count[0]
 
 
-def _unpacked(data: bytes) -> bytes:
+def _unpacked(name: str, data: bytes) -> bytes:
+    if name.endswith(".zst"):
+        unpacked: bytes = import_module(zstd_name()).decompress(data)
+        return unpacked
+    if not name.endswith(".gz"):
+        return data
     found = b""
     while data:
         inner = zlib.decompressobj(wbits=31)
         found += inner.decompress(data)
         data = inner.unused_data
     return found
+
+
+def zstd_name() -> str:
+    return "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+
+
+def test_a_clock_that_is_set_back_moves_what_is_told() -> None:
+    place = formats.Place(random.Random(1), 0, step=(100.0, 30.0))
+    assert [place.told(at_s) for at_s in (99.0, 100.0, 131.0)] == [99.0, 70.0, 101.0]
 
 
 def test_values_are_kept_where_they_are_named() -> None:
