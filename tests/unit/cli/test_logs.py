@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,16 @@ def test_progress_is_for_a_terminal_and_long_reads(monkeypatch: pytest.MonkeyPat
     with progress.Meter() as meter:
         meter.add(1)
     assert "MB" not in shown.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("zone", "first_s"), [("", 1796023226.0), ("+02:00", 1796016026.0), ("Europe/Berlin", 1796019626.0)]
+)
+def test_a_stamp_without_a_zone_is_read_in_the_one_that_is_named(tmp_path: Path, zone: str, first_s: float) -> None:
+    local = tmp_path / "vllm.log"
+    local.write_text(
+        "ERROR 11-30 07:20:26 [core.py:1] CUDA out of memory. Tried to allocate 2.00 GiB.\n", encoding="utf-8"
+    )
+    os.utime(local, (1796100000, 1796100000))
+    result = run(local, "--format", "json", *(["--zone", zone] if zone else []))
+    assert [one["first_s"] for one in json.loads(result.stdout)["events"]] == [first_s]
