@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from latencydoctor.errors import ContentError, KnownError, Refused
+from latencydoctor.model.effects import Effect
 from latencydoctor.model.remedy import TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import BundledTarget
@@ -78,7 +79,7 @@ class BundledChanger:
             if cancelled():
                 raise KnownError(f"interrupted while waiting for generation {generation} to be in effect")
             try:
-                seen = self._controller(self._target.folder.endpoints().controller_metrics)
+                seen = self._heard()
                 waiting = f"the controller has generation {seen.in_effect} in effect"
                 if seen.in_effect == generation:
                     state = self._target.read()
@@ -100,6 +101,11 @@ class BundledChanger:
             f"generation {generation} was not in effect after {self._timeout_s:g} s: {waiting}",
             hint="See `latencydoctor stack status` and the controller's log.",
         )
+
+    def _heard(self) -> ControllerState:
+        url = self._target.folder.endpoints().controller_metrics
+        with self._target.folder.effects(Effect.ASK_CONTROLLER):
+            return self._controller(url)
 
 
 def _refused(generation: int, seen: ControllerState) -> _GivenUpError:
