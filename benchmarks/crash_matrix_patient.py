@@ -105,7 +105,10 @@ class Patient:
                 shutil.copytree(path, self.state / JOURNAL)
             elif path.name != SETTINGS:
                 shutil.copy2(path, self.state / path.name)
-        text = (kept / SETTINGS).read_text(encoding="utf-8")
+        self.put_unless_there((kept / SETTINGS).read_text(encoding="utf-8"))
+
+    def put_unless_there(self, text: str) -> None:
+        """As `put`; settings that are there but for their generation are only waited for."""
         if settings_digest(text) != settings_digest(self.settings()):
             self.put(text)
         else:

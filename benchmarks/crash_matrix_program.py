@@ -135,33 +135,50 @@ class Ended:
     told: bytes
 
 
-def in_child(action: Callable[[int], None], log: Path) -> Ended:
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A forked child that runs, and where it hands back what it has to tell."""
+
+    pid: int
+    reader: int
+
+    def wait(self) -> Ended:
+        """Its end, and all it told."""
+        with os.fdopen(self.reader, "rb") as handed:
+            told = handed.read()
+        return Ended(os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]), told)
+
+
+def fork(action: Callable[[int], None], log: Path) -> Child:
     """Runs the action in a forked child, its streams in `log`; it may hand bytes back through the descriptor it gets.
 
     A fork of this process costs a hundredth of starting Python and loading the program again.
     """
     reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        code = 70
-        try:
-            stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.dup2(stream, 1)
-            os.dup2(stream, 2)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            action(writer)
-            code = 0
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as handed:
-        told = handed.read()
-    return Ended(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), told)
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return Child(pid, reader)
+    os.close(reader)
+    code = 70
+    try:
+        stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.dup2(stream, 1)
+        os.dup2(stream, 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        action(writer)
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def in_child(action: Callable[[int], None], log: Path) -> Ended:
+    """The same, waited for."""
+    return fork(action, log).wait()
 
 
 def command(arguments: tuple[str, ...], log: Path, effects: Effects, reading: Reading | None = None) -> Ended:

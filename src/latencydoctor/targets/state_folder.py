@@ -28,7 +28,7 @@ ENDPOINTS = "endpoints.json"
 LOCK = "settings.yaml.lock"
 MAX_FILE_BYTES = 256 * 1024
 
-NAMING_S = 0.5
+NAMING_S = 2.0
 """How long to wait for a holder to write itself into the lock: it does so at once, unless it is stopped or killed."""
 
 UNNAMED = "another process that has not said who it is yet"

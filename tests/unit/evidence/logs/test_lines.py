@@ -45,7 +45,9 @@ def test_figures_that_are_none_are_left_out() -> None:
     ],
 )
 def test_triton_in_both_formats(line: str, message: str) -> None:
-    assert read_line(line, REFERENCE_S) == LineRecord(MOMENT_S, "ERROR", message, program="triton", file_line="a_b.cc:1")
+    assert read_line(line, REFERENCE_S) == LineRecord(
+        MOMENT_S, "ERROR", message, program="triton", file_line="a_b.cc:1"
+    )
 
 
 @pytest.mark.parametrize(("level", "word"), [("WARN", "WARNING"), ("ERROR", "ERROR"), ("FATAL", "CRITICAL"), ("", "")])
