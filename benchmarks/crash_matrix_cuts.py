@@ -4,7 +4,7 @@
 
 The action runs once on a small stack; how the target looked when each record was begun is kept with it. Then each
 record is cut at each of its bytes (EVERY: at every so manieth) with the target as it was at that time, and recovery
-must end in exactly the old or the new state. Prints one JSON line: `{"cuts", "exact", "unknown", "wrong"}`.
+must end in exactly the old or the new state. Prints one JSON line, as `crash_matrix_kills` does.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.crash_matrix_kills import Trial, prepared, small_stack
+from benchmarks.crash_matrix_kills import Tally, Trial, prepared, small_stack
 from benchmarks.crash_matrix_patient import JOURNAL, Patient
 from benchmarks.crash_matrix_program import Crossings, Moment, in_child, run, warm
 from latencydoctor.app import recovery
 from latencydoctor.app.treat import Tools
 from latencydoctor.cli import wiring
+from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect
 from latencydoctor.targets.state_folder import SETTINGS
 
@@ -70,7 +72,7 @@ def cuts(records: tuple[Record, ...], every: int) -> tuple[tuple[Record, int], .
 
 
 def recovered(trial: Trial, tools: Tools) -> str:
-    """What is wrong after recovery; empty when nothing is. In this process: nothing is forked any more."""
+    """What is wrong after recovery; empty when nothing is."""
     patient = trial.patient
     expected = trial.sides.expected(patient.journalled(trial.known))
     for outcome in recovery.recover(tools):
@@ -82,34 +84,47 @@ def recovered(trial: Trial, tools: Tools) -> str:
     return "; ".join([*patient.open_runs(), *patient.strays()])
 
 
-def main(folder: Path, action: str, every: int) -> dict[str, object]:
-    """All cuts of one action."""
+def main(folder: Path, action: str, every: int, tally: Tally) -> int:
+    """All cuts of one action; how many there were. Each counts as a kill in the middle of a write.
+
+    In a child: what it learns it asks of the servers itself, and a gRPC client does not survive a fork.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    wrong: list[str] = []
     with small_stack(folder / "stack"):
         patient = Patient(folder / "stack", folder / "shelf")
         warm(patient.state)
         trial = prepared(patient, action)
         path, content, records = recorded(trial)
-        tools = wiring.treatment(wiring.DiagnoseRequest(), patient.state, wiring.silent).tools
-        journal = trial.start / JOURNAL
         todo = cuts(records, every)
-        for number, (record, cut) in enumerate(todo, start=1):
-            shutil.rmtree(patient.state / JOURNAL)
-            if journal.is_dir():
-                shutil.copytree(journal, patient.state / JOURNAL)
-            else:
-                (patient.state / JOURNAL).mkdir()
-            path.write_bytes(content[:cut])
-            patient.put_unless_there(record.settings)
-            problem = recovered(trial, tools)
-            if problem:
-                wrong.append(f"cut at byte {cut}: {problem}")
-            if number % 20 == 0 or number == len(todo):
-                sys.stderr.write(f"\r{number}/{len(todo)} cuts, {len(wrong)} not exact ")
-                sys.stderr.flush()
-    return {"cuts": len(todo), "exact": len(todo) - len(wrong), "unknown": len(wrong), "wrong": wrong}
+        ended = in_child(lambda writer: _cut_all(trial, (path, content), todo, writer), patient.log)
+    if ended.code:
+        raise KnownError(f"the cuts ended with {ended.code}: {patient.log.read_text(encoding='utf-8')[-2000:]}")
+    wrong = ended.told.decode().splitlines()
+    tally.kills += len(todo)
+    tally.unknown += len(wrong)
+    tally.wrong += wrong
+    return len(todo)
+
+
+def _cut_all(trial: Trial, journal: tuple[Path, bytes], todo: Sequence[tuple[Record, int]], writer: int) -> None:
+    patient, (path, content) = trial.patient, journal
+    tools = wiring.treatment(wiring.DiagnoseRequest(), patient.state, wiring.silent).tools
+    started = trial.start / JOURNAL
+    for record, cut in todo:
+        shutil.rmtree(patient.state / JOURNAL)
+        if started.is_dir():
+            shutil.copytree(started, patient.state / JOURNAL)
+        else:
+            (patient.state / JOURNAL).mkdir()
+        path.write_bytes(content[:cut])
+        patient.put_unless_there(record.settings)
+        problem = recovered(trial, tools)
+        if problem:
+            os.write(writer, f"{trial.name}, journal cut at byte {cut}: {problem}\n".encode())
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1)))
+    every = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    tally = Tally()
+    main(Path(sys.argv[1]), sys.argv[2], every, tally)
+    print(json.dumps(tally.told()))

@@ -66,6 +66,7 @@ class Sides:
 class Trial:
     """An action on a patient, ready to be run as often as there are moments to die at."""
 
+    name: str
     patient: Patient
     arguments: tuple[str, ...]
     reading: Reading
@@ -99,9 +100,9 @@ def prepared(patient: Patient, action: str) -> Trial:
     mended, after = patient.digests(), patient.keep("mended")
     if action == "rollback":
         undo = ("rollback", "--yes", "--force", *target)
-        return Trial(patient, undo, GOOD, after, Sides(mended, before), 0)
+        return Trial(action, patient, undo, GOOD, after, Sides(mended, before), 0)
     reading, code = {"apply": (GOOD, 0), "apply judged": (SLOW, 6), "apply interrupted": (GOOD, 130)}[action]
-    return Trial(patient, apply, reading, start, Sides(before, mended), code, interrupted=code == 130)
+    return Trial(action, patient, apply, reading, start, Sides(before, mended), code, interrupted=code == 130)
 
 
 def _done(patient: Patient, ended: Ended, code: int) -> None:
@@ -123,11 +124,11 @@ def killed_at_each(trial: Trial, every: int, tally: Tally) -> None:
         journal = trial.patient.journalled(trial.known)
         left = _left(trial.patient, journal)
         killed = trial.patient.keep("killed") if left not in seen else None
-        _recover(trial, journal, [str(point)], tally)
+        recover(trial, journal, [str(point)], tally)
         if killed is not None:
             seen.add(left)
             _recovery_killed(trial, killed, journal, (str(point), every), tally)
-        _progress(f"{number}/{len(points)} moments, {tally.kills} kills, {tally.unknown} not exact")
+        progress(f"{trial.name}: {number}/{len(points)} moments, {tally.kills} kills, {tally.unknown} not exact")
 
 
 def _killed(
@@ -145,7 +146,7 @@ def _left(patient: Patient, journal: Journalled) -> tuple[object, ...]:
     return (journal.events, journal.whole, settings_digest(patient.settings()), tuple(sorted(patient.strays())))
 
 
-def _recover(trial: Trial, journal: Journalled, killed: Sequence[str], tally: Tally) -> None:
+def recover(trial: Trial, journal: Journalled, killed: Sequence[str], tally: Tally) -> None:
     """Recovery to its end, and the judgement."""
     ended = command(trial.recovery, trial.patient.log, unwatched)
     problems = [] if ended.code == 0 else [f"recovery ended with {ended.code}"]
@@ -174,10 +175,10 @@ def _recovery_killed(trial: Trial, killed: Path, journal: Journalled, at: tuple[
             second = points[(number * 7 + 3) % len(points)]
             if _killed(trial, trial.recovery, second, tally):
                 killed_at.append(f"its successor {second}")
-        _recover(trial, journal, killed_at, tally)
+        recover(trial, journal, killed_at, tally)
 
 
-def _progress(line: str) -> None:
+def progress(line: str) -> None:
     sys.stderr.write(f"\r{line} ")
     sys.stderr.flush()
 
@@ -195,10 +196,9 @@ def small_stack(state: Path) -> Iterator[None]:
             process.kill()
 
 
-def main(folder: Path, action: str, every: int) -> Tally:
+def main(folder: Path, action: str, every: int, tally: Tally) -> Tally:
     """All kills of one action on a small stack of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    tally = Tally()
     with small_stack(folder / "stack"):
         patient = Patient(folder / "stack", folder / "shelf")
         warm(patient.state)
@@ -211,4 +211,4 @@ def _arguments(words: Sequence[str]) -> tuple[Path, str, int]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*_arguments(sys.argv[1:])).told()))
+    print(json.dumps(main(*_arguments(sys.argv[1:]), Tally()).told()))

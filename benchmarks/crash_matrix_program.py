@@ -21,6 +21,9 @@ from latencydoctor.cli.main import main
 from latencydoctor.model.effects import Effect, Effects
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import Reading
+from latencydoctor.targets import executor
+
+POLL_S = 0.01
 
 GOOD = Reading(p99_ms=120.0, error_ratio=0.0, memory_bytes=2.1e9, requests=3000.0)
 SLOW = Reading(p99_ms=1500.0, error_ratio=0.0, memory_bytes=2.1e9, requests=3000.0)
@@ -105,7 +108,11 @@ def run(arguments: tuple[str, ...], effects: Effects, reading: Reading | None) -
 
 
 def warm(state: Path) -> None:
-    """Loads in this process what a command loads by itself, so that the children need not; talks to no server."""
+    """Loads in this process what a command loads by itself, so that the children need not; talks to no server.
+
+    Settings that a controller here takes up within milliseconds are asked for as often.
+    """
+    executor.POLL_S = POLL_S
     kept, sys.argv = sys.argv, ["latencydoctor", "runs", "--target", str(state)]
     try:
         with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
