@@ -5,7 +5,8 @@
 The action is run once to learn its moments, then killed at each of them; `runs recover` must end in exactly the old or
 the new state by digest, as the journal says. For every distinct state that a kill leaves, recovery itself is killed at
 each of its own moments, every other time its successor too, and must end there all the same. With EVERY only each so
-manieth moment of a recovery is taken, and of the action's own each effect's first and a quarter of the rest. Prints one JSON line: how many kills, how many ended exactly, the effects crossed, and what was not exact.
+manieth moment of a recovery is taken, and of the action's own each effect's first and a quarter of the rest. Prints one
+JSON line: how many kills, how many ended exactly, the effects crossed, and what was not exact.
 """
 
 from __future__ import annotations
