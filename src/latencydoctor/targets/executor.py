@@ -65,10 +65,21 @@ class BundledChanger:
                 hint="Nothing was written. Look at the file, then plan again.",
             )
         generation = generation_of(found)
-        if digest != wanted:
+        if digest != wanted or self._refused_before(generation):
             generation += 1
             self._target.folder.replace(SETTINGS, with_generation(settings_text, generation))
         return self._settled(generation, wanted, cancelled)
+
+    def _refused_before(self, generation: int) -> bool:
+        """Whether the controller has given up on the file as it is; it tries again only when it sees a new generation.
+
+        A refusal may be of the moment, such as a device that was too full to load the model beside the old one.
+        """
+        try:
+            seen = self._heard()
+        except KnownError:
+            return False  # a controller that is started again looks at the file by itself
+        return seen.failed and seen.seen == generation != seen.in_effect
 
     def _settled(self, generation: int, wanted: str, cancelled: Callable[[], bool]) -> TargetState:
         """The state once the generation is in effect and the server runs what it asks for."""

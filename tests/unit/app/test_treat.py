@@ -20,6 +20,7 @@ from latencydoctor.journal import JournalFile, JournalFolder
 from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState, RunSummary, TargetState
 from latencydoctor.remedy.plan_file import plan_digest
 from latencydoctor.remedy.settings_text import generation_of, settings_digest
+from latencydoctor.targets.controller_page import ControllerState
 from latencydoctor.targets.state_folder import SETTINGS
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import BROKEN, EFFECTIVE, FakePatient
@@ -707,3 +708,39 @@ def test_another_run_that_begins_meanwhile_is_not_called_unfinished_either(ward:
     ward.history.start().record(RunEvent.STARTED, kind="apply", fix="batch-floor")
     history = Following(ward.state / "journal", ward.clock.now_s)
     treat.preview(plan, dataclasses.replace(ward.tools(GOOD), history=history, changer=Busy(ward, False, False)))
+
+
+class Stubborn(FakePatient):
+    """Its controller looks at a file once: what it refused it tries again only when there is a new generation."""
+
+    refused = 0
+
+    def controller(self, url: str) -> ControllerState:
+        wanted = self.settings_text()
+        if self.refuses(wanted):
+            self.refused = generation_of(wanted)
+        if generation_of(wanted) == self.refused:
+            return ControllerState(generation_of(self.folder.read(EFFECTIVE)), self.refused, failed=True)
+        return super().controller(url)
+
+
+def test_what_a_server_refused_for_a_while_is_asked_of_it_again_by_the_next_recovery(tmp_path: Path) -> None:
+    ward = Ward(tmp_path / "stack")
+    ward.patient = Stubborn(ward.state)
+    plan = ward.plan()
+    ward.patient.refuses = lambda _: True
+    failed = treat.apply(plan, ward.tools(GOOD))
+    assert failed.state is RunState.ROLLBACK_FAILED
+    assert isinstance(failed.error, RollbackFailed)
+    generation = generation_of(ward.settings)
+    (again,) = recovery.recover(ward.tools())
+    assert again.state is RunState.ROLLBACK_FAILED
+
+    ward.patient.refuses = lambda _: False
+    (outcome,) = recovery.recover(ward.tools())
+    assert (outcome.state, outcome.error) == (RunState.UNDONE, None)
+    assert ward.is_old()
+    assert generation_of(ward.settings) > generation
+    settled = generation_of(ward.settings)
+    assert recovery.recover(ward.tools()) == ()
+    assert generation_of(ward.settings) == settled
