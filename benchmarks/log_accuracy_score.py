@@ -180,23 +180,33 @@ def _late(outcome: Outcome) -> bool:
 
 
 def signature_table(judged: Sequence[Judged]) -> list[str]:
-    """The signatures with a fault of any kind, worst first, each with how often which."""
+    """The signatures with a fault of any kind, worst first: how often which, and where the first few were."""
     faults: dict[str, Counter[str]] = defaultdict(Counter)
     shown: Counter[str] = Counter()
-    for outcome in (outcome for file in judged for outcome in file.outcomes):
-        shown[outcome.signature] += 1
-        if not outcome.rule:
-            faults[outcome.signature]["missed"] += 1
-        elif not outcome.exact:
-            low, _ = outcome.count
-            faults[outcome.signature][f"{'too few' if outcome.counted < low else 'too many'} counted"] += 1
-        if _late(outcome):
-            faults[outcome.signature]["start"] += 1
-    worst = sorted(faults, key=lambda name: (-sum(faults[name].values()) / shown[name], name))
-    return [
-        f"{name:34} {shown[name]:4} times: {', '.join(f'{kind} {count}' for kind, count in faults[name].most_common())}"
-        for name in worst
-    ]
+    places: dict[str, list[str]] = defaultdict(list)
+    for file in judged:
+        for outcome in file.outcomes:
+            shown[outcome.signature] += 1
+            wrong = _faults(outcome)
+            faults[outcome.signature].update(wrong)
+            if wrong and len(places[outcome.signature]) < 3:
+                where = "+".join((*file.truth.stack, file.truth.damage, file.truth.packing))
+                off_s = "" if outcome.start_off_s is None else f" {outcome.start_off_s:+.1f} s"
+                places[outcome.signature].append(f"{where} {outcome.counted} of {outcome.count}{off_s}")
+    worst = sorted(places, key=lambda name: (-sum(faults[name].values()) / shown[name], name))
+    rows = []
+    for name in worst:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in faults[name].most_common())
+        rows.append(f"{name:34} {shown[name]:4} times: {kinds}")
+        rows.extend(f"    {place}" for place in places[name])
+    return rows
+
+
+def _faults(outcome: Outcome) -> list[str]:
+    if not outcome.rule:
+        return ["missed"]
+    found = [] if outcome.exact else ["too few" if outcome.counted < outcome.count[0] else "too many"]
+    return [*found, "start"] if _late(outcome) else found
 
 
 def false_table(judged: Sequence[Judged], *, lines: bool) -> list[str]:

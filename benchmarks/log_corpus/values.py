@@ -114,10 +114,12 @@ class _Slot:
 class Template:
     """A text with slots; `render` fills them."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_parts", "dated")
 
     def __init__(self, text: str) -> None:
         self._parts = tuple(_parts(text))
+        self.dated = any(isinstance(part, _Slot) and part.make in (_clock, _epoch) for part in self._parts)
+        """Whether it tells a time, which must be that of its line."""
 
     def render(self, drawn: Drawn) -> str:
         """The text with values of `drawn`; named ones are remembered there."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from latencydoctor.app.ports import Clock, Target
 from latencydoctor.errors import KnownError
+from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching
 from latencydoctor.forecast.whatif import predict
 from latencydoctor.model.configuration import Slo
@@ -21,11 +22,15 @@ from latencydoctor.remedy.plan import Grounds, Texts, build
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a plan rests on: the diagnosis, the evidence behind it, and the SLO. All but the SLO may be absent."""
+    """What a plan rests on: the diagnosis, the evidence behind it, and the SLO. All but the SLO may be absent.
+
+    `times` are the server's executions by batch size, which a prediction prefers to rates.
+    """
 
     diagnosis: Diagnosis | None = None
     evidence: Evidence | None = None
     slo: Slo = field(default_factory=Slo)
+    times: tuple[BatchTime, ...] = ()
 
 
 NO_BASIS = Basis()
@@ -52,7 +57,7 @@ def make_plan(
     grounds = Grounds(
         justification=tuple(_justification(basis.diagnosis, fix_id)),
         measured=measured,
-        predictions=_predictions(state, change.values, measured, arrival_rps),
+        predictions=_predictions(state, change.values, measured, basis.times),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -110,10 +115,14 @@ def _justification(diagnosis: Diagnosis | None, fix_id: str) -> Iterator[str]:
 
 
 def _predictions(
-    state: TargetState, values: tuple[tuple[str, str], ...], measured: Mapping[str, float], arrival_rps: float | None
+    state: TargetState,
+    values: tuple[tuple[str, str], ...],
+    measured: Mapping[str, float],
+    times: tuple[BatchTime, ...],
 ) -> tuple[Prediction, ...]:
+    instances = max(1, round(measured.get("config_instance_count", 1.0)))
     now = {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
-    return predict(measured, arrival_rps, _batching(now), _batching(now | dict(values)))
+    return predict(measured, _arrival_rps(measured), _batching(now), _batching(now | dict(values)), times, instances)
 
 
 _NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)

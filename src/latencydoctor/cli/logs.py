@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +17,7 @@ from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.errors import KnownError, UsageError
 
 if TYPE_CHECKING:
+    from latencydoctor.model.evidence import LogEvent, Window
     from latencydoctor.model.readings import Readings
 
 
@@ -35,15 +38,29 @@ class Level(StrEnum):
 
 
 def logs(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files, folders or globs; - is stdin.")],
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders or globs; - is stdin.")
+    ] = None,
     since: Annotated[str, typer.Option("--since", help="From this time on: RFC 3339, epoch, or 30m ago.")] = "",
     until: Annotated[str, typer.Option("--until", help="Up to this time; the same forms.")] = "",
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Tell of events as they come; Ctrl-C sums up.")
+    ] = False,
+    kubectl: Annotated[
+        list[str] | None, typer.Option("--kubectl", metavar="SELECTOR|pod/NAME", help="What kubectl logs prints.")
+    ] = None,
+    namespace: Annotated[str, typer.Option("--namespace", help="Of the pods, if not kubectl's own.")] = "",
+    journal: Annotated[
+        list[str] | None, typer.Option("--journal", metavar="UNIT", help="What journalctl prints.")
+    ] = None,
+    levels: Annotated[bool, typer.Option("--levels", help="Also how many lines have which level.")] = False,
     fail_on: Annotated[
         Level, typer.Option("--fail-on", case_sensitive=False, help="Exit 3 at this level or worse.")
     ] = Level.ERROR,
     form: Annotated[Format, typer.Option("--format", help="Form of the pyramid.")] = Format.TEXT,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it to a file.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also what each class means.")] = False,
+    redact_prompts: Annotated[bool, typer.Option("--redact-prompts", help="Blank what users wrote.")] = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 whatever was found.")] = False,
     content: Annotated[Path | None, typer.Option("--content", help="Folder with rules/ instead of our own.")] = None,
 ) -> None:
@@ -54,20 +71,46 @@ def logs(
     Examples:
       latencydoctor logs /var/log/triton/ --since 30m
       kubectl logs deploy/triton | latencydoctor logs -
+      latencydoctor logs --kubectl app=triton --follow
     """
-    from latencydoctor.cli import sources_wiring
+    from latencydoctor.cli import log_wiring, progress
     from latencydoctor.content.locate import locate
     from latencydoctor.content.rules import load_log_rules
+
+    window = _window(since, until)
+    named = tuple(paths or ()), tuple(kubectl or ()), tuple(journal or ())
+    meter = progress.Meter()
+    request = log_wiring.LogRequest(*named, namespace, redact_prompts, levels, meter.add)
+    request.check()
+    rules = load_log_rules(locate(content))
+    stdin = None if sys.stdin is None else sys.stdin.buffer
+    if follow:
+        readings = log_wiring.follow(request, rules, window, stdin, _teller(form))
+    else:
+        with meter:
+            readings = log_wiring.read(request, rules, window, stdin)
+    if follow and form is Format.JSON and output is None:
+        streams.write(_document(readings, indented=False))
+    else:
+        _emit(readings, form, output, verbose)
+    raise typer.Exit(ExitCode.OK if exit_zero else exit_code(readings, fail_on.value))
+
+
+def _window(since: str, until: str) -> Window:
     from latencydoctor.model.evidence import Window
 
     now_s = time.time()
     start_s, end_s = _moment(since, "--since", now_s, float("-inf")), _moment(until, "--until", now_s, float("inf"))
     if start_s >= end_s:
         raise UsageError("--since is not before --until", hint="Exchange them, or leave one out.")
-    rules = load_log_rules(locate(content))
-    readings = sources_wiring.log_source(paths, sys.stdin.buffer).read(rules, Window(start_s, end_s))
-    _emit(readings, form, output, verbose)
-    raise typer.Exit(ExitCode.OK if exit_zero else exit_code(readings, fail_on.value))
+    return Window(start_s, end_s)
+
+
+def _teller(form: Format) -> Callable[[LogEvent], None]:
+    from latencydoctor.report import pyramid
+
+    written = pyramid.one_object if form is Format.JSON else pyramid.one_line
+    return lambda event: streams.write(written(event))
 
 
 def exit_code(readings: Readings, fail_on: str) -> ExitCode:
@@ -81,14 +124,24 @@ def exit_code(readings: Readings, fail_on: str) -> ExitCode:
     return ExitCode.OK
 
 
+def _document(readings: Readings, *, indented: bool = True) -> str:
+    from latencydoctor.report import pyramid
+
+    text = pyramid.document(readings.log_events, readings.gaps, readings.queries, levels=readings.levels)
+    # Behind events, of which each is a line, the whole is a line as well.
+    return text if indented else json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
+
+
 def _emit(readings: Readings, form: Format, output: Path | None, verbose: bool) -> None:
     from latencydoctor.report import pyramid
 
     shown = readings.log_events, readings.gaps, readings.queries
     if form is Format.TEXT and output is None:
-        pyramid.show(*shown, streams.stdout(), meaning=verbose)
+        pyramid.show(*shown, streams.stdout(), meaning=verbose, levels=readings.levels)
         return
-    text = pyramid.document(*shown) if form is Format.JSON else pyramid.as_text(*shown, meaning=verbose)
+    text = (
+        _document(readings) if form is Format.JSON else pyramid.as_text(*shown, meaning=verbose, levels=readings.levels)
+    )
     if output is None:
         streams.write(text)
         return

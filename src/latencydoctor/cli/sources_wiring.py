@@ -158,7 +158,7 @@ def log_source(paths: Sequence[str], standard_input: BinaryIO | None = None, end
     """Log files, folders and globs; `-` among the paths is `standard_input`. `ends_s` is when to stop, if at all."""
     from latencydoctor.sources.logfiles import LogFiles
 
-    return LogFiles(paths, time.time, standard_input, ends_s=ends_s)
+    return LogFiles(paths, time.time, standard_input, ends_s)
 
 
 def named_fact_sources(configuration: Configuration, deadline_s: float) -> tuple[tuple[str, str, MakeFacts], ...]:

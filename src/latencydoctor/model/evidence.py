@@ -112,7 +112,7 @@ class LogEvent:
     none; `first_s` is when the first event began, which a duration in its line may move back before its stamp.
     `busy_s` is how long events came, quiet times left out. `sources` are the pods, ranks or files that told of it, at
     most five. `echoes` counts what merely followed from these events. `unclassified` marks lines that no rule knows:
-    `line` is what they have in common.
+    `line` is what they have in common. `meaning` and `remedy` are the rule's words for whoever is on call.
     """
 
     rule: str
@@ -129,6 +129,7 @@ class LogEvent:
     file_line: str = ""
     unclassified: bool = False
     busy_s: float = 0.0
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,10 +53,14 @@ class Discovery:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What a source gave: some values, some gaps, and every query it was asked."""
+    """What a source gave: some values, some gaps, and every query it was asked.
+
+    `levels` are how many log lines have which level, worst first, where that was asked for.
+    """
 
     series: tuple[Series, ...] = ()
     facts: tuple[Fact, ...] = ()
     log_events: tuple[LogEvent, ...] = ()
     gaps: tuple[Gap, ...] = ()
     queries: tuple[QueryRecord, ...] = ()
+    levels: tuple[tuple[str, int], ...] = ()

@@ -3,78 +3,133 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
-from latencydoctor.model.evidence import Gap, LogEvent, QueryRecord, Severity
-from latencydoctor.report.foreign import clean, plain
+from latencydoctor.model.evidence import Gap, LogEvent, QueryRecord
+from latencydoctor.report import machine
+from latencydoctor.report.foreign import clean
 from latencydoctor.report.machine import dump
-from latencydoctor.report.units import amount, clock
+from latencydoctor.report.pyramid_rows import INDENT, Days, details, head, line
+from latencydoctor.report.units import clock
 
-SCHEMA = 1
+SCHEMA = 2
 
-_STYLE = {
-    Severity.CRITICAL: "bold red",
-    Severity.ERROR: "red",
-    Severity.WARNING: "yellow",
-    Severity.INFO: "default",
-}
-_INDENT = " " * 9
+Levels = Sequence[tuple[str, int]]
+"""How many lines have which level."""
+
+_MOST_GAPS = 3
+_LEAST_ROWS = 8
 
 
 def show(
-    events: Sequence[LogEvent], gaps: Sequence[Gap], files: Sequence[QueryRecord], console: Console, *, meaning: bool
+    events: Sequence[LogEvent],
+    gaps: Sequence[Gap],
+    files: Sequence[QueryRecord],
+    console: Console,
+    *,
+    meaning: bool,
+    levels: Levels = (),
 ) -> None:
-    """Print the pyramid; `meaning` adds what each class says about the system."""
-    rows = [row for event in events for row in _event(event, meaning)]
-    if not events:
-        read = sum(one.outcome in ("ok", "empty") for one in files)
-        where = "1 file" if read == 1 else f"{read} files"
-        rows.append(Text(f"nothing of the known classes in {where}" if read else "there was nothing to read"))
-    rows += [Text(f"not read  {clean(gap.detail)} ({gap.reason.value})", style="yellow") for gap in gaps]
-    for row in rows:
-        # Unwrapped, so that a line of the report is a line for grep.
-        console.print(row, soft_wrap=True)
+    """Print the pyramid; `meaning` adds what each class says and what to do, `levels` how many lines have which.
+
+    On a terminal it fits one screen unless `meaning` is asked for: first lines go, then the least classes.
+    """
+    days = Days(events)
+    fits = console.is_terminal and not meaning
+    top = [Text(_summary(events, files, days), style="bold")]
+    bottom = _gaps(gaps, most=_MOST_GAPS if fits else len(gaps))
+    if levels:
+        bottom.append(Text("lines    " + ", ".join(f"{count} {level}" for level, count in levels), style="dim"))
+    if events:
+        bottom.append(_next(meaning))
+    room = max(console.height - 1 - len(top) - len(bottom), _LEAST_ROWS) if fits else None
+    for row in (*top, *_rows(events, days, meaning, room), *bottom):
+        if fits:
+            console.print(row, no_wrap=True, overflow="ellipsis", crop=True)
+        elif console.is_terminal and row.plain.startswith(INDENT):
+            console.print(Padding(row[len(INDENT) :], (0, 0, 0, len(INDENT))))
+        else:
+            # Unwrapped, so that a line of the report is a line for grep.
+            console.print(row, soft_wrap=not console.is_terminal)
 
 
-def as_text(events: Sequence[LogEvent], gaps: Sequence[Gap], files: Sequence[QueryRecord], *, meaning: bool) -> str:
+def as_text(
+    events: Sequence[LogEvent],
+    gaps: Sequence[Gap],
+    files: Sequence[QueryRecord],
+    *,
+    meaning: bool,
+    levels: Levels = (),
+) -> str:
     """What `show` prints, as text for a file."""
     text = io.StringIO()
-    console = Console(file=text, width=120, color_system=None, markup=False, highlight=False)
-    show(events, gaps, files, console, meaning=meaning)
+    console = Console(file=text, width=120, color_system=None, force_terminal=False, markup=False, highlight=False)
+    show(events, gaps, files, console, meaning=meaning, levels=levels)
     return text.getvalue()
 
 
-def document(events: Sequence[LogEvent], gaps: Sequence[Gap], files: Sequence[QueryRecord]) -> str:
+def document(events: Sequence[LogEvent], gaps: Sequence[Gap], files: Sequence[QueryRecord], levels: Levels = ()) -> str:
     """The same as JSON; `worst` is the highest level seen, null when nothing was."""
     worst = min((event.severity for event in events), key=lambda one: one.rank, default=None)
-    return dump({"schema": SCHEMA, "worst": worst, "events": events, "gaps": gaps, "files": files})
+    found = {"schema": SCHEMA, "worst": worst, "events": events, "gaps": gaps, "files": files}
+    return dump(found | ({"levels": dict(levels)} if levels else {}))
 
 
-def _event(event: LogEvent, meaning: bool) -> list[Text]:
-    head = Text(f"{event.severity.value:<8} ", style=_STYLE[event.severity])
-    head.append(clean(event.rule), style="bold")
-    head.append(f" x{event.count}{_when(event)}", style="default")
-    if event.numbers:
-        head.append("  " + clean(", ".join(_number(name, value) for name, value in event.numbers)), style="cyan")
-    line = Text(f"{_INDENT}{clean(event.place)}  ", style="dim")
-    rows = [head, line.append_text(plain(event.line, limit=500))]
-    return [*rows, Text(_INDENT + clean(event.meaning, limit=1000), style="dim")] if meaning else rows
+def one_line(event: LogEvent) -> str:
+    """An event that has just come, on one line."""
+    when = "" if event.first_s is None else f"{clock(event.first_s)} "
+    count = f" x{event.count}" if event.count != 1 else ""
+    return clean(f"{when}{event.severity.value:<8} {event.rule}{count}  {event.place}  {event.line}", limit=1000)
 
 
-def _number(name: str, value: float) -> str:
-    words, _, unit = name.rpartition("_")
-    if words and unit in ("ms", "bytes"):
-        return f"{words.replace('_', ' ')} {amount(value, unit)}"
-    return f"{name.replace('_', ' ')} {amount(value, '')}"
+def one_object(event: LogEvent) -> str:
+    """The same as one JSON object."""
+    return json.dumps(machine.plain(event), sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _when(event: LogEvent) -> str:
-    if event.first_s is None or event.last_s is None:
-        return "  at no known time"
-    if event.last_s <= event.first_s:
-        return f"  at {clock(event.first_s)} UTC"
-    rate = event.count / (event.last_s - event.first_s)
-    return f"  {clock(event.first_s)} to {clock(event.last_s)} UTC, {rate:.3g}/s"
+def _rows(events: Sequence[LogEvent], days: Days, meaning: bool, room: int | None) -> list[Text]:
+    """The classes in at most `room` rows: as many as fit with their lines, the rest without, or by number only."""
+    whole = len(events) if room is None else max(0, min(len(events), room - len(events)))
+    bare = len(events) - whole if room is None or len(events) <= room else room - 1
+    rows: list[Text] = []
+    for event in events[:whole]:
+        rows += [head(event, days), line(event, short=room is not None), *(details(event) if meaning else ())]
+    rows += [head(event, days) for event in events[whole : whole + bare]]
+    left = len(events) - whole - bare
+    if left:
+        rows.append(Text(f"and {left} more classes (-v tells of all)", style="dim"))
+    return rows
+
+
+def _summary(events: Sequence[LogEvent], files: Sequence[QueryRecord], days: Days) -> str:
+    read = sum(one.outcome in ("ok", "empty") for one in files)
+    where = _some(read, "file")
+    if not events:
+        return f"nothing of the known classes in {where}" if read else "there was nothing to read"
+    known = [event for event in events if not event.unclassified]
+    told = [f"{_some(len(known), 'class', 'classes')}, {_some(sum(one.count for one in known), 'event')}"]
+    if len(known) < len(events):
+        told.append(f"{len(events) - len(known)} unknown")
+    return f"{', '.join(told)} in {where}{days.span}"
+
+
+def _some(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def _gaps(gaps: Sequence[Gap], most: int) -> list[Text]:
+    shown = gaps if len(gaps) <= most else gaps[: most - 1]
+    rows = [Text(f"not read {clean(gap.detail)} ({gap.reason.value})", style="yellow") for gap in shown]
+    if len(shown) < len(gaps):
+        rows.append(Text(f"not read {len(gaps) - len(shown)} more (-v tells of all)", style="yellow"))
+    return rows
+
+
+def _next(meaning: bool) -> Text:
+    said = "" if meaning else "-v: what they mean, what to do; "
+    return Text(f"next     {said}latencydoctor diagnose --log PATH: why", style="bold cyan")

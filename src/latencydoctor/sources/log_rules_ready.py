@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs.reader import scanner_for
-from latencydoctor.evidence.logs.scan import Scanner
+from latencydoctor.evidence.logs.compiled import scanner_for
+from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.rule import LogRule
 
 
@@ -33,6 +33,8 @@ class RulesReady:
 
     def _make(self) -> None:
         try:
-            self._made = scanner_for(self.rules)
+            scanner = scanner_for(self.rules)
+            scanner.prepare()
+            self._made = scanner
         except ContentError as error:
             self._made = error

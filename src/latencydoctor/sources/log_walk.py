@@ -1,25 +1,18 @@
 """Walks over log files and tells step by step what is there: which file is opened, its bytes, why it ended.
 
-Whoever follows may stop at any step. Folders are walked to the bottom, links to folders are not followed. Of a rotated
-set the oldest file comes first.
+Whoever follows may stop at any step.
 """
 
 from __future__ import annotations
 
-import gzip
-import re
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from io import BufferedReader
-from pathlib import Path
 from typing import Protocol
 
 from latencydoctor.model.evidence import GapReason
-
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_ROTATED = re.compile(r"(?P<base>.*?)(?:\.(?P<age>\d{1,4}))?(?:\.gz)?", re.DOTALL)
+from latencydoctor.sources.log_targets import Absent, Target
+from latencydoctor.sources.looks import no_log
+from latencydoctor.sources.unpacking import HEAD_BYTES, Damaged, Limits, ReadBytes, packing_of, unpacked
 
 
 class ByteStream(Protocol):
@@ -52,108 +45,76 @@ class Closed:
     broken: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """Something named that cannot be read, and why."""
-
-    place: str
-    reason: GapReason
-    detail: str
-
-
 Step = Turned | Opened | bytes | Closed | Absent
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """How bytes are handed on: `chunk_bytes` at a time (`prompt`: or fewer, without waiting), `most_bytes` a file."""
+    """How bytes are handed on: at most `chunk_bytes` at a time, and `most_bytes` from a packed file."""
 
     chunk_bytes: int
     most_bytes: int
-    prompt: bool = False
 
 
-def walk(given: str, portion: Portion, seen: set[Path]) -> Iterator[Step]:
-    """The steps over a file, a folder or a glob, without the files already `seen`, which it adds to."""
-    place = _place(given, Path(given).expanduser())
-    yield Turned(place)
-    files, missing = _expand(given)
-    if not files:
-        yield Absent(place, GapReason.UNREACHABLE, missing)
-    for file in files:
-        real = file.resolve()
-        if real not in seen:
-            seen.add(real)
-            yield from _file(file, _place(given, file), portion)
-
-
-def stream_steps(place: str, read: Callable[[int], bytes], modified_s: float, portion: Portion) -> Iterator[Step]:
-    """The steps over one open stream, of which `read` gives the next bytes and none at its end."""
-    yield Opened(place, modified_s)
-    read_bytes = 0
-    while read_bytes < portion.most_bytes:
-        try:
-            chunk = read(portion.chunk_bytes)
-        except (EOFError, zlib.error, OSError) as error:
-            yield Closed(f"damaged after {read_bytes} bytes: {error}")
-            return
-        if not chunk:
-            yield Closed()
-            return
-        read_bytes += len(chunk)
-        yield chunk
-    yield Closed(f"given up after {read_bytes} unpacked bytes")
-
-
-def _file(path: Path, place: str, portion: Portion) -> Iterator[Step]:
-    yield Turned(place)
+def walk(target: Target | Absent, portion: Portion) -> Iterator[Step]:
+    """The steps over a file."""
+    yield Turned(target.place)
+    if isinstance(target, Absent):
+        yield target
+        return
     try:
-        with path.open("rb") as stream:
-            modified_s = path.stat().st_mtime
-            head = stream.peek(4)[:4]
-            if head.startswith(_ZSTD):
-                yield Absent(place, GapReason.NOT_SUPPORTED, "zstd files cannot be read yet; unpack it first")
-            elif head.startswith(_GZIP):
-                with gzip.GzipFile(fileobj=stream) as unpacked:
-                    yield from stream_steps(place, _reader(unpacked, portion), modified_s, portion)
-            else:
-                yield from stream_steps(place, _reader(stream, portion), modified_s, portion)
+        # Unbuffered, so that a pipe gives what there is, and a large file is copied once.
+        with target.path.open("rb", buffering=0) as stream:
+            modified_s = target.path.stat().st_mtime
+            yield from stream_steps(target.place, stream.read, modified_s, portion)
     except OSError as error:
-        yield Absent(place, GapReason.UNREACHABLE, error.strerror or str(error))
+        yield Absent(target.place, GapReason.UNREACHABLE, error.strerror or str(error))
 
 
-def _reader(stream: BufferedReader | gzip.GzipFile, portion: Portion) -> Callable[[int], bytes]:
-    return stream.read1 if portion.prompt else stream.read
+def stream_steps(place: str, read: ReadBytes, modified_s: float, portion: Portion) -> Iterator[Step]:
+    """The steps over one open stream, packed or plain, of which `read` gives the next bytes and none at its end.
 
-
-def _expand(given: str) -> tuple[list[Path], str]:
-    """The files an argument means, oldest of each rotated set first, or why there are none."""
-    path = Path(given).expanduser()
+    Raises `OSError` where not even its beginning can be read.
+    """
+    head = read(HEAD_BYTES)
+    reason = no_log(head) if packing_of(head) is None else ""
+    if reason:
+        yield Absent(place, GapReason.NOT_SUPPORTED, f"skipped: this is {reason}")
+        return
+    yield Opened(place, modified_s)
     try:
-        if path.is_dir():
-            found = [inner for inner in path.rglob("*") if inner.is_file() and not inner.name.startswith(".")]
-            missing = "the folder holds no file"
-        elif any(mark in given for mark in "*?[") and not path.exists():
-            start = Path(path.anchor)
-            found = [inner for inner in start.glob(str(path.relative_to(start))) if inner.is_file()]
-            missing = "no file matches"
-        else:
-            # Refuses here what no file system takes: a NUL, or links in a circle.
-            path.resolve()
-            return [path], ""
-    except (OSError, ValueError, RuntimeError) as error:
-        return [], str(error)
-    return sorted(found, key=_rotation), missing
+        yield from _chunks(_Headed(head, read), head, portion)
+    except Damaged as error:
+        yield Closed(str(error))
+    else:
+        yield Closed()
 
 
-def _place(given: str, path: Path) -> str:
-    """How events name a file: as it was given, or with its folder only, so that no absolute path reaches a report."""
-    if Path(given).expanduser().is_absolute():
-        return "/".join(path.parts[-2:]).lstrip("/")
-    return path.as_posix()
+def _chunks(source: _Headed, head: bytes, portion: Portion) -> Iterator[bytes]:
+    packing = packing_of(head)
+    if packing is not None:
+        yield from unpacked(packing, source.read, portion.chunk_bytes, Limits(portion.most_bytes))
+        return
+    given = 0
+    while True:
+        try:
+            chunk = source.read(portion.chunk_bytes)
+        except OSError as error:
+            raise Damaged(f"damaged after {given} bytes: {error.strerror or error}") from error
+        if not chunk:
+            return
+        given += len(chunk)
+        yield chunk
 
 
-def _rotation(path: Path) -> tuple[str, int]:
-    match = _ROTATED.fullmatch(str(path))
-    age = match["age"] if match else None
-    return (match["base"] if match else str(path), -int(age) if age else 0)
+class _Headed:
+    """A stream whose first bytes have been read already."""
+
+    def __init__(self, head: bytes, read: ReadBytes) -> None:
+        self._head = head
+        self._read = read
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        head, self._head = self._head, b""
+        return head or self._read(size)

@@ -1,4 +1,4 @@
-"""Log files as a source: paths, folders and globs, plain or gzip, read once in bounded chunks.
+"""Log files as a source: paths, folders and globs, plain or packed, read once in bounded chunks.
 
 What cannot be read becomes a gap that names it; the rest is read all the same. Where the time is limited, what was read
 by then counts, and a gap says how much that was.
@@ -6,106 +6,55 @@ by then counts, and a gap says how much that was.
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
+from latencydoctor.evidence.logs.compiled import scanner_for
+from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
 from latencydoctor.evidence.logs.reader import LogReader
-from latencydoctor.evidence.logs.scan import CHUNK_BYTES, whole_lines
-from latencydoctor.model.evidence import Gap, GapReason, QueryRecord, Window
+from latencydoctor.evidence.logs.scanner import Scanner
+from latencydoctor.model.evidence import Gap, GapReason, Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
+from latencydoctor.sources import log_jobs
+from latencydoctor.sources.log_reading import EMPTY, SOURCE, OnBytes, Reading, say_nothing
 from latencydoctor.sources.log_rules_ready import RulesReady
-from latencydoctor.sources.log_walk import Absent, ByteStream, Closed, Opened, Portion, Step, Turned, stream_steps, walk
+from latencydoctor.sources.log_targets import Absent, Target, place_of, targets
+from latencydoctor.sources.log_walk import ByteStream, Portion, Step, Turned, stream_steps, walk
+from latencydoctor.sources.scan_ahead import ScanAhead, cores
 from latencydoctor.sources.timely import Timely
 
-SOURCE = "logs"
+__all__ = ["EMPTY", "SOURCE", "LogFiles", "LogOptions"]
+
 STANDARD_INPUT = "-"
-EMPTY = "empty"
-"""The outcome recorded for a file that was read and held nothing."""
+_STANDARD_INPUT_PLACE = "<stdin>"
 
 MAX_UNPACKED_BYTES = 16 * 1024**3
-"""Where a gzip file is given up: logs shrink 10 to 30 times, so this is far above any honest one that fits a disk."""
+"""Where a packed file is given up: logs shrink 10 to 30 times, so this is far above any honest one that fits a disk."""
 
 PROMPT_CHUNK_BYTES = 128 * 1024
 """Read so much at a time where the time is limited: a chunk in which every line matches takes a tenth of a second."""
 
-
-@dataclass(slots=True)
-class _Reading:
-    """One pass over all files. `place` is what was turned to last, `whole` the files read to their end."""
-
-    reader: LogReader
-    window: Window
-    place: str = ""
-    whole: int = 0
-    all_bytes: int = 0
-    read_bytes: int = 0
-    closed: Closed | None = None
-    gaps: list[Gap] = field(default_factory=list)
-    queries: list[QueryRecord] = field(default_factory=list)
-
-    def follow(self, steps: Iterator[Step]) -> None:
-        for step in steps:
-            if isinstance(step, Turned):
-                self._turn_to(step.place)
-            elif isinstance(step, Absent):
-                self.missing(step)
-            elif isinstance(step, Opened):
-                self.add(step, steps)
-
-    def missing(self, absent: Absent) -> None:
-        detail = f"{absent.place}: {absent.detail}"
-        self.gaps.append(Gap(SOURCE, absent.reason, detail, "a readable log file there"))
-        self.queries.append(QueryRecord(SOURCE, absent.place, absent.detail, 0))
-
-    def add(self, file: Opened, steps: Iterator[Step]) -> None:
-        self._turn_to(file.place)
-        # A window in the past dates stamps better than the time at which somebody copied the file.
-        reference_s = min(file.modified_s, self.window.end_s)
-        events = self.reader.read(file.place, whole_lines(self._chunks(steps)), reference_s)
-        self.queries.append(QueryRecord(SOURCE, file.place, self._outcome(), events))
-        if self.closed is None:
-            return
-        self.whole += 1
-        if self.closed.broken:
-            detail = f"{file.place}: {self.closed.broken}"
-            self.gaps.append(Gap(SOURCE, GapReason.BAD_ANSWER, detail, "the rest of the file"))
-
-    def _turn_to(self, place: str) -> None:
-        self.place, self.read_bytes, self.closed = place, 0, None
-
-    def _chunks(self, steps: Iterator[Step]) -> Iterator[bytes]:
-        for step in steps:
-            if isinstance(step, Closed):
-                self.closed = step
-                return
-            if isinstance(step, bytes):
-                self.read_bytes += len(step)
-                self.all_bytes += len(step)
-                yield step
-
-    def _outcome(self) -> str:
-        if self.closed is None:
-            return f"{GapReason.DEADLINE.value} after {self.read_bytes} bytes"
-        return self.closed.broken or ("ok" if self.read_bytes else EMPTY)
-
-    def readings(self) -> Readings:
-        return Readings(log_events=self.reader.events(), gaps=tuple(self.gaps), queries=tuple(self.queries))
-
-    def cut_short(self) -> None:
-        """The time was up: say how far it went."""
-        files = f"{self.whole} file{'' if self.whole == 1 else 's'} and {_size(self.all_bytes)}"
-        begun = f"{self.place} to {_size(self.read_bytes)}" if self.read_bytes else f"nothing of {self.place} yet"
-        detail = f"the time was up after {files}: {begun}, and nothing that comes after it"
-        self.gaps.append(Gap(SOURCE, GapReason.DEADLINE, detail, "a longer --deadline, or fewer log files"))
+_SCAN_THREADS = 2
 
 
-def _size(count: int) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count} bytes"
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How files are read.
+
+    `processors` is by how many processes at most, None by as many as there are processors, up to `log_jobs.MOST`; the
+    result does not depend on it. `redact_prompts` blanks what users wrote, `levels` counts every line's level.
+    """
+
+    processors: int | None = None
+    on_bytes: OnBytes = say_nothing
+    redact_prompts: bool = False
+    levels: bool = False
+    max_unpacked_bytes: int = MAX_UNPACKED_BYTES
+    worth_bytes: int = log_jobs.WORTH_BYTES
 
 
 class LogFiles:
@@ -120,16 +69,17 @@ class LogFiles:
         paths: Sequence[str],
         now_s: Callable[[], float],
         standard_input: ByteStream | None = None,
-        max_unpacked_bytes: int = MAX_UNPACKED_BYTES,
         ends_s: float | None = None,
+        options: LogOptions | None = None,
     ) -> None:
         self._paths = tuple(paths)
         self._now_s = now_s
         self._standard_input = standard_input
         self._ends_s = ends_s
+        self._options = options or LogOptions()
         self._ready: RulesReady | None = None
         chunk_bytes = CHUNK_BYTES if ends_s is None else PROMPT_CHUNK_BYTES
-        self._portion = Portion(chunk_bytes, max_unpacked_bytes, prompt=ends_s is not None)
+        self._portion = Portion(chunk_bytes, self._options.max_unpacked_bytes)
 
     def read(self, rules: Sequence[LogRule], window: Window) -> Readings:
         """Events of `rules` in `window` (those without a time are kept), worst first; a gap for what was not read."""
@@ -138,7 +88,14 @@ class LogFiles:
             return Readings(gaps=(Gap(SOURCE, GapReason.NOT_CONFIGURED, detail, "`sources.logs` or --log PATH"),))
         if self._ends_s is not None:
             return self._read_until(self._ends_s, rules, window)
-        reading = _Reading(LogReader(rules, window), window)
+        scanner = scanner_for(rules)
+        if STANDARD_INPUT not in self._paths:
+            seen: set[tuple[int, int]] = set()
+            found = [target for path in self._paths for target in targets(path, seen)]
+            processes = self._processes(found)
+            if processes > 1:
+                return self._read_in_processes(found, processes, rules, window, scanner)
+        reading = self._reading(rules, window, scanner, _SCAN_THREADS if self._processors() > 1 else 0)
         reading.follow(self._steps())
         return reading.readings()
 
@@ -152,17 +109,86 @@ class LogFiles:
         if scanner is None:
             detail = "the time was up before the rules for logs were ready: nothing was read"
             return Readings(gaps=(Gap(SOURCE, GapReason.DEADLINE, detail, "a longer --deadline"),))
-        reading = _Reading(LogReader(rules, window, scanner), window)
+        reading = self._reading(rules, window, scanner)
         timely: Timely[Step] = Timely(self._steps, ends_s)
         reading.follow(iter(timely))
         if timely.is_over:
             reading.cut_short()
         return reading.readings()
 
+    def _read_in_processes(
+        self,
+        given: Sequence[Target | Absent],
+        processes: int,
+        rules: Sequence[LogRule],
+        window: Window,
+        scanner: Scanner,
+    ) -> Readings:
+        scanner.prepare()
+
+        def read_one(index: int, on_bytes: OnBytes) -> log_jobs.Part:
+            apart = self._reading(rules, window, scanner, on_bytes=on_bytes)
+            apart.follow(walk(files[index], self._portion))
+            found = apart.reader.export(), tuple(apart.gaps), tuple(apart.queries), apart.level_counts
+            return log_jobs.Part(index, 0, *found)
+
+        files = [one for one in given if isinstance(one, Target)]
+        parts: dict[int, log_jobs.Part] = {}
+        for part in log_jobs.read_all(log_jobs.shares(files, processes), read_one):
+            self._options.on_bytes(part.read_bytes)
+            if part.counts is not None:
+                parts[part.index] = part
+        whole = self._reading(rules, window, scanner)
+        order = iter(range(len(files)))
+        for target in given:
+            mine = parts.get(next(order)) if isinstance(target, Target) else None
+            if mine is None or mine.counts is None:
+                # Nothing to read, or the process that should have read it was ended from outside.
+                whole.follow(walk(target, self._portion))
+                continue
+            whole.reader.merge(mine.counts)
+            whole.gaps.extend(mine.gaps)
+            whole.queries.extend(mine.queries)
+            whole.level_counts.add(mine.levels or LevelCounts())
+        return whole.readings()
+
+    def _processors(self) -> int:
+        return self._options.processors or min(cores(), log_jobs.MOST)
+
+    def _processes(self, found: Sequence[Target | Absent]) -> int:
+        """How many processes are worth their start: none but this where one file holds nearly everything."""
+        sizes = [one.size_bytes for one in found if isinstance(one, Target)]
+        if not sizes or "fork" not in multiprocessing.get_all_start_methods():
+            return 1
+        rest = sum(sizes) - max(sizes)
+        return min(self._processors(), len(sizes)) if rest >= self._options.worth_bytes else 1
+
+    def _reading(
+        self,
+        rules: Sequence[LogRule],
+        window: Window,
+        scanner: Scanner,
+        threads: int = 0,
+        on_bytes: OnBytes | None = None,
+    ) -> Reading:
+        reader = LogReader(rules, window, scanner, redact_prompts=self._options.redact_prompts)
+        levels = LevelCounter() if self._options.levels else None
+        return Reading(reader, window, ScanAhead(scanner, threads), on_bytes or self._options.on_bytes, levels)
+
     def _steps(self) -> Iterator[Step]:
-        seen: set[Path] = set()
+        seen: set[tuple[int, int]] = set()
         for path in self._paths:
             if path != STANDARD_INPUT:
-                yield from walk(path, self._portion, seen)
+                yield Turned(place_of(path, Path(path).expanduser()))
+                for target in targets(path, seen):
+                    yield from walk(target, self._portion)
             elif self._standard_input is not None:
-                yield from stream_steps("<stdin>", self._standard_input.read, self._now_s(), self._portion)
+                yield from self._standard_input_steps(self._standard_input)
+
+    def _standard_input_steps(self, stream: ByteStream) -> Iterator[Step]:
+        # A pipe hands on what it has; a buffer would wait until its chunk is full.
+        read = getattr(stream, "read1", stream.read)
+        try:
+            yield from stream_steps(_STANDARD_INPUT_PLACE, read, self._now_s(), self._portion)
+        except OSError as error:
+            yield Absent(_STANDARD_INPUT_PLACE, GapReason.UNREACHABLE, error.strerror or str(error))

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from latencydoctor.evidence.redact import plain, redact
+from latencydoctor.evidence.redact import blank_prompts, plain, redact
 
 SECRET = "hunter2-Zx9_longer"
 
@@ -26,6 +26,19 @@ SECRET = "hunter2-Zx9_longer"
         f"access-token = {SECRET}",
         f"client_secret:{SECRET}",
         f"Cookie: {SECRET}",
+        f"Cookie: theme=dark; session={SECRET}; lang=de",
+        f'"set-cookie": "a=1; id={SECRET}; HttpOnly"',
+        f"non-default args: {{'api_key': ['{SECRET}', 'more-{SECRET}'], 'model': 'm'}}",
+        f"args: Namespace(api_key=['{SECRET}'], hf_token='{SECRET}', max_num_seqs=256)",
+        f"ServerArgs(model_path='m', api_key='{SECRET}', admin_api_key=None)",
+        f'{{\\"password\\": \\"{SECRET}\\", \\"user\\": 1}}',
+        f'{{"log":"auth {{\\"api_key\\":\\"{SECRET}\\"}}\\n"}}',
+        f"vllm serve m --api-key {SECRET} --port 8000",
+        f"huggingface-cli login --token {SECRET}",
+        f"GET https://s3.host/m.bin?X-Amz-Signature={SECRET}&X-Amz-Date=1 HTTP/1.1",
+        f"POST https://blob.host/m?sv=1&sig={SECRET} failed",
+        f"AccountKey={SECRET};EndpointSuffix=core",
+        f'"password": "{SECRET}',
         f"redis://:{SECRET}@cache:6379/0",
         f"https://ann:{SECRET}@host/path",
         f"https://{SECRET}@host/path",
@@ -48,6 +61,11 @@ def test_named_secrets_are_taken_out(text: str) -> None:
         "xoxb-" + "1234567890-abc",
         "glpat-" + "a1B2" * 6,
         "nvapi-" + "a1B2" * 8,
+        "sk_live_" + "a1B2" * 6,
+        "AIza" + "Sy_-1" * 7,
+        "ya29." + "a0-B_" * 6,
+        "npm_" + "a1B2" * 9,
+        "dckr_pat_" + "a1B-" * 6,
         "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxIn0" + ".c2lnbmF0dXJl",
         "-----BEGIN RSA " + "PRIVATE KEY-----MIIE",
     ],
@@ -64,6 +82,10 @@ def test_secrets_are_known_by_their_shape(secret: str) -> None:
         "http://127.0.0.1:8000/v2/models/faq-encoder",
         "exceeds maximum queue size",
         "key=abc secretary: yes",
+        "#token: 1234567, token usage: 0.35, new_token=12.5",
+        "--max-num-batched-tokens 8192 --tokenizer mistral --token 42",
+        "design=1 signal: yes insignificant=2",
+        "Prefill batch. #new-seq: 1, #new-token: 8192, #cached-token: 0",
         "batch_size=8 at 12:30:05",
     ],
 )
@@ -73,6 +95,40 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
 
 def test_the_name_of_the_secret_is_kept() -> None:
     assert redact("password=abc next=1") == "password=[redacted] next=1"
+
+
+def test_addresses_of_people_are_taken_out_on_demand() -> None:
+    assert redact("from ann.b+c@example.co.uk to x") == "from ann.b+c@example.co.uk to x"
+    assert redact("from ann.b+c@example.co.uk to x", emails=True) == "from [redacted] to x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Received request cmpl-1: prompt: 'my WORDS, \\'quoted\\' and all', params: SamplingParams(n=1)",
+        'Received request cmpl-1: prompt: "my WORDS don\'t end", params: SamplingParams(n=1)',
+        "Received request cmpl-1: prompt: 'my WORDS without an end",
+        "Receive: obj=GenerateReqInput(text='my WORDS', input_ids=None)",
+        "Receive: obj=GenerateReqInput(text=['my WORDS', 'n'], sampling_params={'n': 1})",
+        '{"event": "slow_question", "question": "my WORDS", "took_ms": 700}',
+        '{"messages": [{"role": "user", "content": "my WORDS"}], "n": 1}',
+        '{"log":"{\\"inputs\\":\\"my WORDS\\",\\"parameters\\":{}}\\n"}',
+    ],
+)
+def test_prompts_are_blanked(text: str) -> None:
+    blanked = blank_prompts(text)
+    assert "WORDS" not in blanked
+    assert "[redacted]" in blanked
+
+
+def test_prompts_as_token_ids_are_blanked_and_the_rest_stays() -> None:
+    text = "Received request 1: prompt: 'a', params: SamplingParams(n=1), prompt_token_ids: [1, 22, 333], lora: None"
+    expected = (
+        "Received request 1: prompt: [redacted], params: SamplingParams(n=1), "
+        "prompt_token_ids: [[redacted]], lora: None"
+    )
+    assert blank_prompts(text) == expected
+    assert blank_prompts("E1130 a.cc:1] Request timeout expired") == "E1130 a.cc:1] Request timeout expired"
 
 
 def test_hostile_lines_are_quick() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs.scan import Scanner
+from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.evidence import Severity
 from latencydoctor.model.rule import LogRule
 from latencydoctor.sources import log_rules_ready

@@ -83,6 +83,8 @@ def parse_rfc3339(text: str) -> float | None:
 
 def epoch_s(number: float) -> float | None:
     """A count since the epoch in seconds, milliseconds, microseconds or nanoseconds, told apart by its size."""
+    if not 0 < number < 1e19:
+        return None
     for scale in (1.0, 1e3, 1e6, 1e9):
         # 1990 to 2200: no unit's count of one of these years is another unit's of any.
         if 6.3e8 <= number / scale <= 7.3e9:

@@ -14,15 +14,15 @@ _CLASSES = {
     "CATEGORY_WORD": "0-9A-Za-z_",
 }
 _ESCAPES = {
-    '"': r'\\{0,15}(?:"|&quot;|&#34;|u0022)',
-    "'": r"(?:'|&#39;|&#x27;|&apos;|\\{1,15}u0027)",
-    "<": r"(?:<|&lt;|\\{1,15}u003[cC])",
-    ">": r"(?:>|&gt;|\\{1,15}u003[eE])",
-    "&": r"(?:&(?:amp;)?|\\{1,15}u0026)",
+    '"': r'\\*(?:"|&quot;|&#34;|u0022)',
+    "'": r"(?:'|&#39;|&#x27;|&apos;|\\+u0027)",
+    "<": r"(?:<|&lt;|\\+u003[cC])",
+    ">": r"(?:>|&gt;|\\+u003[eE])",
+    "&": r"(?:&(?:amp;)?|\\+u0026)",
     "\\": r"\\{1,16}",
-    "`": r"(?:`|&#96;|\\{1,15}u0060)",
+    "`": r"(?:`|&#96;|\\+u0060)",
 }
-_SPACE = r"(?:[ \t\r\f\x0b]|\\{1,15}[tnrfvu][0-9a-f]{0,4})"
+_SPACE = r"(?:[ \t\r\f\x0b]|\\+[tnrfvu][0-9a-f]{0,4})"
 _ANY = r"[^\n]"
 _ONE = "{1,20}"
 """What is one character may be an escape of this many."""
@@ -102,7 +102,7 @@ def _literal(code: int) -> str:
     if code < 32:
         return _SPACE
     # JSON writers may keep to ASCII; what lies beyond two bytes takes two such escapes.
-    escaped = "".join(rf"\\{{1,15}}u{unit:04x}" for unit in _utf16(letter))
+    escaped = "".join(rf"\\+u{unit:04x}" for unit in _utf16(letter))
     return f"(?:{letter}|(?i:{escaped}))"
 
 

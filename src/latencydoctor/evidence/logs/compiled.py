@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs.scan import PatternError, Scanner
+from latencydoctor.evidence.logs.engine import PatternError
+from latencydoctor.evidence.logs.scanner import Scanner
+from latencydoctor.evidence.logs.sieve import sieve
 from latencydoctor.model.rule import LogRule
 
 STRUCTURE = (
@@ -41,6 +43,8 @@ class Way:
     real: frozenset[int]
     marks: frozenset[int]
     waits: bool
+    echoing: bool
+    """Whether other tellings may be echoes of this class, or it one of theirs."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -64,9 +68,20 @@ NOTHING = Meaning((), (), ())
 
 
 @lru_cache(maxsize=1024)
-def number_patterns(rule_numbers: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """A rule's number patterns, compiled when a line of it is first seen: most rules never are."""
-    return tuple(re.compile(pattern) for pattern in rule_numbers)
+def number_patterns(rule_numbers: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    """A rule's number patterns, compiled when a line of it is first seen: most rules never are.
+
+    Each with words of which one stands in every line that it matches, where that is known: looking for a word is quick.
+    """
+    return tuple((re.compile(pattern), _words_of(pattern)) for pattern in rule_numbers)
+
+
+def _words_of(pattern: str) -> tuple[str, ...]:
+    try:
+        words = sieve(pattern).words
+    except re.error:
+        return ()
+    return () if any(word.caseless for word in words) else tuple(word.text for word in words)
 
 
 class RuleBook:
@@ -75,8 +90,12 @@ class RuleBook:
     def __init__(self, rules: Sequence[LogRule]) -> None:
         wanted, excuses = _patterns(rules)
         self._number = {pattern: index for index, pattern in enumerate([*wanted, *excuses])}
+        related = _related(rules)
         self._ways = tuple(
-            self._way(one, index) for rule in rules for index, one in enumerate((rule, *rule.variants)) if one.patterns
+            self._way(one, index, one.id in related)
+            for rule in rules
+            for index, one in enumerate((rule, *rule.variants))
+            if one.patterns
         )
         self.first_way = {way.rule.id: way for way in reversed(self._ways) if not way.rule.benign}
         """Each class's first way: that of a line which names the class itself."""
@@ -109,7 +128,7 @@ class RuleBook:
                 ways.append((way, bool(hits & way.echoes)))
         return Meaning(tuple(ways), tuple(marks), tuple(benign))
 
-    def _way(self, rule: LogRule, index: int) -> Way:
+    def _way(self, rule: LogRule, index: int, echoing: bool) -> Way:
         only_after, not_after, recovered, real = (self._numbers(patterns) for patterns in _marks(rule))
         return Way(
             rule=rule,
@@ -123,10 +142,17 @@ class RuleBook:
             real=real,
             marks=only_after | not_after | recovered | real,
             waits=bool(rule.burst or rule.climbs or only_after or not_after or recovered or real),
+            echoing=echoing,
         )
 
     def _numbers(self, patterns: Sequence[str]) -> frozenset[int]:
         return frozenset(self._number[pattern] for pattern in patterns)
+
+
+def _related(rules: Sequence[LogRule]) -> set[str]:
+    """The classes that echo something, or are echoed; a table's rows echo any, but need no note of it."""
+    named = {original for rule in rules for original in rule.echo_of}
+    return named | {one.id for one in _all_ways(rules) if one.echoes or one.echo_of}
 
 
 def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
@@ -136,12 +162,24 @@ def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
     """
     wanted, excuses = _patterns(rules)
     try:
-        return Scanner(wanted, excuses, engine)
+        return Scanner(wanted, excuses, engine, seldom=_seldom(rules))
     except PatternError as error:
         pattern = [*wanted, *excuses][error.index]
         culprits = [one.id for one in _all_ways(rules) if pattern in (*_wanted(one), *_excuses(one))]
         hint = "`latencydoctor rules check` names the line."
         raise ContentError(f"log rule {', '.join(culprits)}: {error.message}", hint=hint) from error
+
+
+def patterns_of(rules: Sequence[LogRule]) -> list[str]:
+    """All patterns that make a line worth looking at."""
+    return _patterns(rules)[0]
+
+
+def _seldom(rules: Sequence[LogRule]) -> set[str]:
+    """Patterns of which it matters only whether they have been seen at all."""
+    others = {pattern for one in _all_ways(rules) for patterns in _marks(one)[1:] for pattern in patterns}
+    looked_for = {pattern for one in _all_ways(rules) for pattern in (*one.patterns, *one.echoes)}
+    return {pattern for one in _all_ways(rules) for pattern in one.only_after} - others - looked_for
 
 
 def _patterns(rules: Sequence[LogRule]) -> tuple[list[str], list[str]]:

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from latencydoctor.evidence.logs.dating import Dating
 
 LEVELS = {
     "V": "DEBUG",
@@ -95,7 +90,3 @@ class Draft:
         self.level = level
         if file_line:
             self.file_line = file_line
-
-
-Layer = Callable[[str, Draft, "Dating"], str | None]
-"""Takes one layer off a text: the rest of it, or None where the text does not have that layer."""

@@ -42,11 +42,15 @@ class Echoes:
 
     def take(self, told: Told) -> list[Told]:
         """The tellings that are events now that this one has come."""
-        sure = self._release(told)
+        if not self._held and not told.only_echoes and not told.way.rule.echo_of:
+            self._note(told, told.rule_id)
+            return [told]
+        sure = self._release(told) if self._held else []
         if told.only_echoes:
             return sure + self._told_again(told)
-        root = self._original(told)
-        self._take_up(told, root or told.rule_id)
+        root = self._original(told) if told.way.rule.echo_of else ""
+        if self._held:
+            self._take_up(told, root or told.rule_id)
         self._note(told, root or told.rule_id)
         if root:
             self._echo(root, told)
@@ -81,7 +85,9 @@ class Echoes:
             last = self._last.get(rule_id)
             if last is not None and _follows(told, last[0], AFTER_S, BEFORE_S):
                 # What echoes an echo keeps the event alive: one death fills a log for minutes.
-                self._last[rule_id] = (_later(told, last[0]), last[1])
+                for one in {rule_id, last[1]}:
+                    known = self._last.get(one, last)
+                    self._last[one] = (_later(told, known[0]), known[1])
                 return last[1]
         return ""
 
@@ -116,8 +122,6 @@ class Echoes:
         return [self._held.pop(0)]
 
     def _release(self, at: At) -> list[Told]:
-        if not self._held:
-            return []
         over = [one for one in self._held if not _follows(at, one, _TOLD_AGAIN_BEFORE_S, AFTER_S)]
         if not over:
             return []
@@ -126,9 +130,9 @@ class Echoes:
 
     def _note(self, told: Told, root: str) -> None:
         """Remember a class's last telling; records of several sources come in no exact order."""
-        last = self._last.get(told.rule_id)
+        last = self._last.get(told.way.rule.id)
         if last is None or _later(told, last[0]) is told:
-            self._last[told.rule_id] = (told, root)
+            self._last[told.way.rule.id] = (told, root)
 
 
 def _later(one: Told, other: Told) -> Told:

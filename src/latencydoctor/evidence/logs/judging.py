@@ -36,10 +36,12 @@ def hits_of(book: RuleBook, meaning: Meaning, record: LineRecord, level: str) ->
     if record.structured and level in _QUIET and record.program in _QUIET_PROGRAMS:
         return ()
     found: list[Hit] = []
+    # Rules that differ in their gates ask for the same figures.
+    seen: dict[str, dict[str, float]] = {}
     for way, only_echoes in meaning.ways:
         if not _applies(way, record, level):
             continue
-        numbers = _numbers(way, record)
+        numbers = _numbers(way, record, seen)
         if only_echoes or _passes(way.rule.gate, numbers):
             found.append(Hit(way, only_echoes, numbers))
     return tuple(found) if len(found) < 2 else _one_a_class(found)
@@ -95,14 +97,23 @@ def _rank(severity: Severity) -> int:
     return _RANKS[severity.value]
 
 
-def _numbers(way: Way, record: LineRecord) -> dict[str, float]:
+def _numbers(way: Way, record: LineRecord, seen: dict[str, dict[str, float]] | None = None) -> dict[str, float]:
     """The figures that the rule's patterns find, and a structured line's fields of the same names."""
     if not way.rule.numbers:
         return {}
+    text = record.text
+    seen = {} if seen is None else seen
+    numbers: dict[str, float] = {}
     patterns = number_patterns(way.rule.numbers)
-    numbers = find_numbers(patterns, record.text)
+    for pattern, words in patterns:
+        found = seen.get(pattern.pattern)
+        if found is None:
+            asked = not words or any(word in text for word in words)
+            found = seen[pattern.pattern] = find_numbers((pattern,), text) if asked else {}
+        # Of several patterns for one name the first that matches counts.
+        numbers = {**found, **numbers} if found else numbers
     if record.fields:
-        names = {name for pattern in patterns for name in pattern.groupindex}
+        names = {name for pattern, _ in patterns for name in pattern.groupindex}
         numbers.update((name, value) for name, value in record.fields if name in names)
     return numbers
 

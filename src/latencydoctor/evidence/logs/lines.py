@@ -23,11 +23,13 @@ __all__ = ["ALWAYS_LOOK", "LineRecord", "RawLike", "clean", "read_line", "read_r
 
 ALWAYS_LOOK: Final = (
     r'"MESSAGE" ?: ?\[ ?\d',
-    r"(?m)^\d{4}-\d\d-\d\dT[0-9:.]{8,20}(?:Z|[+-]\d\d:\d\d) std(?:out|err) P ",
+    r"[0-9Z] std(?:out|err) P ",
     r'(?:[^n]|[^\\]n)","stream": ?"std',
-    r"(?m)^MESSAGE$",
+    r"\x00{5}",
 )
-"""What raw lines show whose bytes hide their message: byte numbers, first pieces of long lines, binary fields."""
+"""What raw lines show whose bytes hide their message: byte numbers, pieces that go on, lengths of binary fields."""
+
+_NO_LENGTH = b"\0\0\0\0\0"
 
 MOST_LAYERS: Final = 10
 """Six wrappers and a quotation around a process's line, which may relay another program's."""
@@ -109,10 +111,10 @@ def read_raw(line: RawLike, dating: Dating) -> LineRecord:
     data = line.data
     if pieces.is_piece(data):
         return read_line(clean(pieces.join_pieces(pieces.gather_pieces(data, line.lines_after()))), dating)
-    if data.startswith(b"MESSAGE=") or data == b"MESSAGE" or "export" in dating.seen:
-        dating.seen.add("export")
+    if data.startswith(b"MESSAGE=") or data[3:8] == _NO_LENGTH or "export" in dating.seen:
         before = line.lines_before()
         if journal_export.is_entry_line(data, before):
+            dating.saw("export")
             return _exported(data, before, line.lines_after(), dating)
     record = read_line(clean(data), dating)
     if record.continued and record.time_s is None and _KUBE_STATE.match(record.text):

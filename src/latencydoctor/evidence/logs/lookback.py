@@ -6,19 +6,24 @@ which looking back finds nothing is soon looked at less far.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from latencydoctor.evidence.logs.blocks import RawLine
+from latencydoctor.evidence.logs.blocks import LOOK_BACK_BYTES, RawLine
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.lines import LineRecord, clean, read_line
 
-_FURTHEST_LINES = 256
+_FURTHEST_LINES = 512
 _NEAREST_LINES = 4
 _REMEMBERED = 1024
 _TIMES_KEPT = 256
-_BORROWED_LINES = 40
+_BORROWED_LINES = 16
 """A line without a stamp takes that of a neighbour no further away than this."""
+
+_WRITTEN_AT_ONCE_S = 2.0
+_DYING = re.compile(rb"Process [\w.:-]{1,100}:(?:$|\\n\")")
+_DYING_BYTES = 256
 
 _Known = TypeVar("_Known")
 
@@ -55,7 +60,7 @@ class LookBack:
         """The last moment stamped before a line of the same source, if it is near."""
         number, time_s = self._times.get(record.source, (-_BORROWED_LINES, 0.0))
         best = time_s if line.number - number <= _BORROWED_LINES else None
-        for back, data in enumerate(line.lines_before()[: min(self._limit, _BORROWED_LINES)], 1):
+        for back, data in enumerate(_behind(line, min(self._limit, _BORROWED_LINES)), 1):
             if line.number - back <= number and best is not None:
                 return best
             before = self._brief(line.number - back, data, record)
@@ -74,12 +79,14 @@ class LookBack:
         """
         indented: tuple[int, LineRecord] | None = None
         is_inner = record.text[:1] in (" ", "\t", "|", "+")
-        for back, data in enumerate(line.lines_before()[: self._limit], 1):
+        for back, data in enumerate(_behind(line, self._limit), 1):
             number = line.number - back
             known = ends.get(number)
             before = None if known is not None and not record.source else self._brief(number, data, record)
             if before is not None and not _same_lane(before, record):
                 continue
+            if before is not None and _is_past(before, record):
+                return indented
             if known is not None:
                 return known
             if before is None:
@@ -92,6 +99,16 @@ class LookBack:
         self._limit = max(_NEAREST_LINES, self._limit // 2)
         return indented
 
+    def is_reprint(self, line: RawLine) -> bool:
+        """Whether a traceback is what Python prints of a process that dies of it, after its program told of it."""
+        return _DYING.search(next(_behind(line, 1), b"")[-_DYING_BYTES:]) is not None
+
+    def is_plain_before(self, line: RawLine, record: LineRecord) -> bool:
+        """Whether the line before, written alike, is no frame of a traceback."""
+        width = line.data.find(record.text[:16].encode()) if record.text[:16].isascii() else -1
+        before = next(_behind(line, 1), b"")
+        return width >= 0 and before[width : width + 1] not in (b" ", b"\t", b"")
+
     def _brief(self, number: int, data: bytes, record: LineRecord) -> LineRecord:
         if not record.source and record.outer_s is None and data[:1] in (b" ", b"\t", b"|"):
             # Nothing wraps lines here, so this one has no head: no need to read it.
@@ -102,6 +119,27 @@ class LookBack:
                 self._read.clear()
             found = self._read[number] = read_line(clean(data), self._dating)
         return found
+
+
+def _is_past(before: LineRecord, record: LineRecord) -> bool:
+    """Whether a line was written well before another: lines of one record are written at once."""
+    if before.outer_s is None or record.outer_s is None:
+        return False
+    return abs(record.outer_s - before.outer_s) > _WRITTEN_AT_ONCE_S
+
+
+def _behind(line: RawLine, most: int) -> Iterator[bytes]:
+    """The lines before a line, nearest first, one by one: mostly the first of them answers."""
+    data, end = line.block.data, line.start - 1
+    furthest = max(0, line.start - LOOK_BACK_BYTES)
+    for back in range(most):
+        start = data.rfind(b"\n", furthest, max(end, furthest)) + 1
+        if not start:
+            # The rest lies before this block, or too far away.
+            yield from line.lines_before()[back:most]
+            return
+        yield data[start:end]
+        end = start - 1
 
 
 def _same_lane(before: LineRecord, record: LineRecord) -> bool:

@@ -11,8 +11,9 @@ from datetime import tzinfo
 
 from latencydoctor.evidence.logs.blocks import Block
 from latencydoctor.evidence.logs.compiled import RuleBook, scanner_for
+from latencydoctor.evidence.logs.counting import Counts
 from latencydoctor.evidence.logs.dating import Dating
-from latencydoctor.evidence.logs.file_pass import Counts, FilePass
+from latencydoctor.evidence.logs.file_pass import FilePass
 from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.evidence.logs.tally import SHOWN_CHARACTERS, Tally
 from latencydoctor.evidence.logs.told import Told

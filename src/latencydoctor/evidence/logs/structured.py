@@ -150,7 +150,7 @@ def _stamp(values: Mapping[str, object], keys: tuple[str, ...]) -> tuple[float, 
             parts = iso_parts(match) if match else None
             if parts is not None:
                 return parts
-        elif is_number(value):
+        elif type(value) in _NUMBERS and isinstance(value, int | float):
             moment = epoch_s(value)
             if moment is not None:
                 return moment, 0.0

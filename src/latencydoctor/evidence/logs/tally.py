@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from latencydoctor.evidence.logs.damage import clean
+from latencydoctor.evidence.logs.durations import lasted_s
 from latencydoctor.evidence.logs.told import Told
 from latencydoctor.evidence.redact import blank_prompts, redact
 from latencydoctor.model.evidence import LogEvent
@@ -16,7 +18,9 @@ from latencydoctor.model.rule import LogRule
 SHOWN_CHARACTERS = 500
 """How much of a line an event keeps."""
 
+_COMPARED_CHARACTERS = 256
 _MOST_TELLERS = 64
+_SEARCHED_FOR_DURATIONS = 32
 _SHOWN_TELLERS = 5
 _MOST_SPANS = 512
 _FIRST_SPAN_S = 60
@@ -31,7 +35,10 @@ class BusySpans:
 
     def add(self, time_s: float) -> None:
         """Note a moment."""
-        self.starts.add(int(time_s // self.length_s))
+        start = int(time_s // self.length_s)
+        if start in self.starts:
+            return
+        self.starts.add(start)
         if len(self.starts) > _MOST_SPANS:
             self._coarsen(self.length_s * 2)
 
@@ -68,6 +75,8 @@ class Tally:
     numbers: dict[str, float] = field(default_factory=dict)
     tellers: dict[str, int] = field(default_factory=dict)
     spans: BusySpans = field(default_factory=BusySpans)
+    searched: int = 0
+    lasts: bool = False
 
     def add(self, told: Told, place: str, redact_prompts: bool) -> None:
         """Count an event; `place` is its file."""
@@ -75,21 +84,22 @@ class Tally:
         self.echoes += told.echoes
         time_s = told.time_s
         if not self.line or (time_s is not None and (self.shown_s is None or time_s < self.shown_s)):
-            self.place, self.line, self.file_line = (
-                f"{place}:{told.number}",
-                shown(told.line, redact_prompts),
-                told.file_line,
-            )
-            self.shown_s = time_s
+            self.place, self.shown_s, self.file_line = f"{place}:{told.number}", time_s, told.file_line
+            self.line = shown(told, redact_prompts)
         if time_s is not None:
-            began_s = time_s if told.began_s is None else min(told.began_s, time_s)
-            self.first_s = began_s if self.first_s is None else min(self.first_s, began_s)
-            until_s = max(time_s, told.until_s or time_s)
-            self.last_s = until_s if self.last_s is None else max(self.last_s, until_s)
+            began_s = self._began_s(told, time_s)
+            if self.first_s is None or began_s < self.first_s:
+                self.first_s = began_s
+            until_s = told.until_s or time_s
+            if self.last_s is None or until_s > self.last_s:
+                self.last_s = until_s
             self.spans.add(time_s)
-        if told.teller in self.tellers or len(self.tellers) < _MOST_TELLERS:
-            self.tellers[told.teller] = self.tellers.get(told.teller, 0) + told.count
-        self._keep_worst(told.way.rule, told.numbers)
+        if told.teller in self.tellers:
+            self.tellers[told.teller] += told.count
+        elif len(self.tellers) < _MOST_TELLERS:
+            self.tellers[told.teller] = told.count
+        if told.numbers:
+            self._keep_worst(told.way.rule, told.numbers)
 
     def merge(self, rule: LogRule, other: Tally) -> None:
         """Add what another file, later in order, was counted to have."""
@@ -111,6 +121,17 @@ class Tally:
                 self.tellers[teller] = self.tellers.get(teller, 0) + count
         self.spans.merge(other.spans)
         self._keep_worst(rule, other.numbers)
+
+    def _began_s(self, told: Told, time_s: float) -> float:
+        if told.began_s is not None:
+            return min(told.began_s, time_s)
+        # Lines of one class look alike: where the first of them tell of no duration, the others need not be searched.
+        if self.searched >= _SEARCHED_FOR_DURATIONS and not self.lasts:
+            return time_s
+        self.searched += 1
+        lasted = lasted_s(told.text)
+        self.lasts = self.lasts or lasted > 0
+        return time_s - lasted
 
     def _keep_worst(self, rule: LogRule, numbers: dict[str, float]) -> None:
         """The figures kept are the worst line's, so that 'queue_ms' says how bad it got."""
@@ -135,11 +156,15 @@ class Tally:
             sources=tuple(tellers[:_SHOWN_TELLERS]),
             file_line=self.file_line,
             busy_s=float(self.spans.busy_s),
+            remedy=rule.remedy,
         )
 
 
-def shown(line: str, redact_prompts: bool = False) -> str:
-    """A line as it may be kept: without secrets, cut."""
+def shown(told: Told, redact_prompts: bool = False) -> str:
+    """A line as it may be kept: without secrets, cut; what a wrapper escaped, or hid in numbers, as it was written."""
+    line = clean(told.data)
+    if told.text[:_COMPARED_CHARACTERS] not in line:
+        line = told.text
     if redact_prompts:
         line = blank_prompts(line)
     return redact(line)[:SHOWN_CHARACTERS]

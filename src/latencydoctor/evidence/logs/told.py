@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from latencydoctor.evidence.logs.compiled import Way
 
+KEPT_BYTES = 4096
 KEPT_CHARACTERS = 2048
 """How much of a line is kept while it is not yet sure whether it counts."""
 
@@ -32,16 +33,17 @@ class At:
 class Told(At):
     """What one record says of one class.
 
-    `number` is its line's in the file. `source` is where it comes from (a pod, a service; empty: the file), `teller`
-    the same as a reader would name it, with its rank. `began_s` is when it began, as far as the line says so, and
-    `until_s` the end of what was folded into it. `precise` says that the line's own stamp is finer than a second, so
-    that lines written twice can be told from events that look alike. `only_echoes` marks a line that may merely tell
-    again.
+    `number` is its line's in the file, and `data` that line as it stands there. `source` is where it comes from (a pod,
+    a service; empty: the file), `teller` the same as a reader would name it, with its rank. `began_s` is when it began,
+    as far as the line says so, and `until_s` the end of what was folded into it. `precise` says that the line's own
+    stamp is finer than a second, so that lines written twice can be told from events that look alike. `only_echoes`
+    marks a line that may merely tell again, `reprint` an exception that a dying process prints once more, `anywhere` an
+    event that lines of any source decide on, as for the kernel's.
     """
 
     way: Way
     text: str
-    line: str
+    data: bytes
     numbers: dict[str, float] = field(default_factory=dict)
     count: int = 1
     only_echoes: bool = False
@@ -49,6 +51,9 @@ class Told(At):
     source: str = ""
     teller: str = ""
     rank: str = ""
+    program: str = ""
+    reprint: bool = False
+    anywhere: bool = False
     file_line: str = ""
     began_s: float | None = None
     until_s: float | None = None

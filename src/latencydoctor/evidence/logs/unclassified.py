@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from latencydoctor.evidence.redact import redact
 from latencydoctor.model.evidence import LogEvent, Severity
 
 UNCLASSIFIED = "unclassified"
@@ -58,11 +59,12 @@ class Loud:
 
 @dataclass(slots=True)
 class Group:
-    """What has been seen of one template; `firsts` are its first times, `recent` its latest, in this file."""
+    """What has been seen of one template, `line`; `firsts` are its first times, `recent` its latest in this file."""
 
     severity: Severity
     place: str
     file_line: str
+    line: str
     count: int = 0
     first_s: float | None = None
     last_s: float | None = None
@@ -93,7 +95,7 @@ class Templates:
             if len(self.groups) >= MOST_TEMPLATES:
                 self.other += loud.count
                 return
-            group = self.groups[masked] = Group(loud.severity, loud.place, loud.file_line)
+            group = self.groups[masked] = Group(loud.severity, loud.place, loud.file_line, redact(masked))
         before = group.count
         group.count += loud.count
         if loud.severity.rank < group.severity.rank:
@@ -137,7 +139,7 @@ class Templates:
             ((masked, group) for masked, group in self.groups.items() if group.burst),
             key=lambda one: (one[1].severity.rank, -one[1].count, one[0]),
         )
-        return tuple(_event(masked, group) for masked, group in shown[:MOST_SHOWN])
+        return tuple(_event(group) for _, group in shown[:MOST_SHOWN])
 
 
 def _close(one: tuple[float | None, int], now: tuple[float | None, int]) -> bool:
@@ -173,7 +175,7 @@ def _merge(ours: Group, theirs: Group) -> None:
     ours.recent = []
 
 
-def _event(masked: str, group: Group) -> LogEvent:
+def _event(group: Group) -> LogEvent:
     tellers = sorted(group.tellers, key=lambda one: (-group.tellers[one], one))
     return LogEvent(
         rule=UNCLASSIFIED,
@@ -182,7 +184,7 @@ def _event(masked: str, group: Group) -> LogEvent:
         first_s=group.first_s,
         last_s=group.last_s,
         place=group.place,
-        line=masked,
+        line=group.line,
         meaning=MEANING,
         sources=tuple(tellers[:5]),
         file_line=group.file_line,

@@ -41,8 +41,10 @@ class Verdicts:
     """Decides which tellings of one file count."""
 
     def __init__(self) -> None:
+        self._stops: dict[tuple[str, int], At] = {}
         self._states: dict[tuple[str, int, str], _State] = {}
-        self._retrying: dict[tuple[str, int, str], _State] = {}
+        self.retrying: dict[tuple[str, int, str], _State] = {}
+        """Those of whose events it is not sure yet that nothing takes them back."""
 
     def mark(self, way: Way, hits: frozenset[int], source: str, at: At) -> list[Told]:
         """Note a line that decides on others of one way; returns those that count because of it."""
@@ -50,7 +52,7 @@ class Verdicts:
         if hits & way.only_after:
             state.after = True
         if hits & way.not_after:
-            state.not_after = at
+            state.not_after = self._stops[way.key] = at
         sequel = way.rule.recovered_by
         if sequel and hits & way.recovered:
             kept = [index for index, last in enumerate(state.last_retry) if not near(last, at, sequel.within_s, _LINES)]
@@ -64,6 +66,10 @@ class Verdicts:
         state.waiting.clear()
         return self._after_real(state, told)
 
+    def minds(self, way: Way, hits: frozenset[int], source: str) -> bool:
+        """Whether a line that decides on others changes anything; most of them come again and again."""
+        return bool(hits & (way.marks - way.only_after)) or not self.is_after(way, source)
+
     def is_after(self, way: Way, source: str) -> bool:
         """Whether a line that `only_after` asks for has been seen in the source."""
         state = self._states.get((*way.key, source))
@@ -71,11 +77,9 @@ class Verdicts:
 
     def judge(self, told: Told) -> list[Told]:
         """The tellings that count now that this one has come."""
-        if not told.way.waits:
-            return [told]
         way = told.way
         state = self._state(way, told.source)
-        if (way.only_after and not state.after) or _too_soon(state, told):
+        if (way.only_after and not state.after) or self._too_soon(state, told):
             return []
         if told.only_echoes:
             return [told]
@@ -93,7 +97,7 @@ class Verdicts:
     def passed(self, at: At) -> list[Told]:
         """The retries that nothing has taken back by the time of this line."""
         sure: list[Told] = []
-        for state in [*self._retrying.values()] if self._retrying else ():
+        for state in [*self.retrying.values()]:
             sequel = state.way.rule.recovered_by
             if sequel is not None and state.last_retry and not near(state.last_retry[-1], at, sequel.within_s, _LINES):
                 sure += self._give_up(state)
@@ -101,12 +105,21 @@ class Verdicts:
 
     def finish(self) -> list[Told]:
         """The retries that nothing took back before the file ended."""
-        return [told for state in [*self._retrying.values()] for told in self._give_up(state)]
+        return [told for state in [*self.retrying.values()] for told in self._give_up(state)]
+
+    def _too_soon(self, state: _State, told: Told) -> bool:
+        """Whether an event comes soon after what explains it, such as a start or an ordered stop."""
+        sequel = state.way.rule.not_after
+        stop = self._stops.get(state.way.key) if told.anywhere else state.not_after
+        if sequel is None or stop is None:
+            return False
+        gap_s = told.gap_s(stop)
+        return near(told, stop, sequel.within_s, _LINES) and (gap_s is None or gap_s >= 0)
 
     def _give_up(self, state: _State) -> list[Told]:
         told = state.retried
         state.retried, state.last_retry = [], []
-        self._retrying = {key: one for key, one in self._retrying.items() if one is not state}
+        self.retrying = {key: one for key, one in self.retrying.items() if one is not state}
         return _bursting(state, told)
 
     def _after_real(self, state: _State, coming: Iterable[Told]) -> list[Told]:
@@ -118,7 +131,7 @@ class Verdicts:
             if state.last_retry and not near(state.last_retry[-1], told, sequel.within_s, _LINES):
                 sure += self._give_up(state)
             _retry(state, told, sequel.within_s)
-            self._retrying[(*state.way.key, told.source)] = state
+            self.retrying[(*state.way.key, told.source)] = state
         return sure
 
     def _state(self, way: Way, source: str) -> _State:
@@ -129,18 +142,9 @@ class Verdicts:
                 # As many sources are an attack or a mistake in reading them; the oldest is forgotten.
                 oldest = next(iter(self._states))
                 self._states.pop(oldest)
-                self._retrying.pop(oldest, None)
+                self.retrying.pop(oldest, None)
             state = self._states[key] = _State(way)
         return state
-
-
-def _too_soon(state: _State, told: Told) -> bool:
-    """Whether an event comes soon after what explains it, such as a start or an ordered stop."""
-    sequel = state.way.rule.not_after
-    if sequel is None or state.not_after is None:
-        return False
-    gap_s = told.gap_s(state.not_after)
-    return near(told, state.not_after, sequel.within_s, _LINES) and (gap_s is None or gap_s >= 0)
 
 
 def _wait(waiting: list[Told], told: Told) -> None:

@@ -18,7 +18,9 @@ _NUMBERED = re.compile(r"[-_]\d{1,4}$", re.ASCII)
 _POD = re.compile(r"\[(?:pod/)?([a-z0-9][a-z0-9.-]{0,253})/([a-z0-9][a-z0-9-]{0,62})\] ?", re.ASCII)
 _STERN = re.compile(r"([a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?) ([a-z0-9][a-z0-9-]{0,62}) ", re.ASCII)
 _STERN_OWN = re.compile(r"[+-] ([a-z0-9][a-z0-9.-]{0,253}) \u203a ([a-z0-9][a-z0-9-]{0,62})$", re.ASCII)
-_REPLICA = re.compile(r"-(?=[a-z]{0,9}\d)[a-z0-9]{8,10}-[a-z0-9]{5}$", re.ASCII)
+_REPLICA = re.compile(
+    r"-(?:(?=[a-z]{0,9}\d)[a-z0-9]{8,10}-[a-z0-9]{5}|\d{1,10}-(?=[a-z]{0,4}\d)[a-z0-9]{5})$", re.ASCII
+)
 _CLOUD = re.compile(
     r"(?:DEFAULT|DEBUG|INFO|NOTICE|WARNING|ERROR|CRITICAL|ALERT|EMERGENCY) (?=\d{4}-\d\d-\d\dT)", re.ASCII
 )
@@ -57,10 +59,12 @@ def compose(text: str, draft: Draft, dating: Dating) -> str | None:
         return None
     name, rest = match[1], text[match.end() :]
     if _NUMBERED.search(name) or _HEAD.match(rest):
-        dating.seen.add("compose")
-    # A row of a table ends with a pipe.
-    elif "compose" not in dating.seen and (not name.islower() or text.rstrip().endswith("|")):
-        return None
+        dating.saw(f"service {name}")
+    else:
+        padded = name.islower() and text[len(name) : len(name) + 3] == "  |"
+        # A row of a table ends with a pipe.
+        if not (padded or f"service {name}" in dating.seen) or text.rstrip().endswith("|"):
+            return None
     draft.within(name)
     return rest
 
@@ -82,8 +86,9 @@ def stern(text: str, draft: Draft, dating: Dating) -> str | None:
     if match is None or "-" not in match[1]:
         return None
     rest = text[match.end() :]
-    if _REPLICA.search(match[1]):
-        dating.seen.add("stern")
+    # A deployment and its container often share their name; then no hash is needed to tell.
+    if _REPLICA.search(match[1]) or match[1].startswith(f"{match[2]}-"):
+        dating.saw("stern")
     elif not (_HEAD.match(rest) or (_NUMBERED.search(match[1]) and "stern" in dating.seen)):
         return None
     draft.within(f"{match[1]}/{match[2]}")
@@ -95,7 +100,7 @@ def stern_own(text: str, draft: Draft, dating: Dating) -> str | None:
     match = _STERN_OWN.match(text)
     if match is None:
         return None
-    dating.seen.add("stern")
+    dating.saw("stern")
     draft.within(f"{match[1]}/{match[2]}")
     draft.head("", "INFO")
     return text

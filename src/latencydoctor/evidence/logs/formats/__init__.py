@@ -8,9 +8,11 @@ with a full date share one parser, `dated`, which goes on by what follows the st
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 
 from latencydoctor.evidence.logs import wrappers
-from latencydoctor.evidence.logs.draft import Layer
+from latencydoctor.evidence.logs.dating import Dating
+from latencydoctor.evidence.logs.draft import Draft
 from latencydoctor.evidence.logs.formats import (
     backends,
     bracketed,
@@ -27,6 +29,9 @@ from latencydoctor.evidence.logs.formats import (
 )
 from latencydoctor.evidence.logs.structured import json_line
 
+Layer = Callable[[str, Draft, Dating], str | None]
+"""Takes one layer off a text: the rest of it, or None where the text does not have that layer."""
+
 _WORD: tuple[Layer, ...] = (wrappers.compose, wrappers.stern, logfmt.pairs, collectives.nccl, plain.named)
 _MONTH: tuple[Layer, ...] = (wrappers.syslog, wrappers.syslog_weekday)
 _LEVEL: tuple[Layer, ...] = (worded.level_first, wrappers.cloud)
@@ -34,6 +39,7 @@ _DIGIT: tuple[Layer, ...] = (
     dated.full,
     redis.line,
     proxies.nginx_error,
+    dated.slashed,
     proxies.nginx_access,
     kubernetes.listed_event,
     wrappers.syslog,
@@ -68,7 +74,7 @@ LAYERS: dict[str, tuple[Layer, ...]] = {
     "{": (json_line,),
     "[": _BRACKET,
     "(": (wrappers.actor,),
-    "<": (wrappers.priority,),
+    "<": (wrappers.priority, kubernetes.listed_event),
     ">": (wrappers.quoted,),
     "+": (wrappers.stern_own,),
     "-": (wrappers.stern_own,),

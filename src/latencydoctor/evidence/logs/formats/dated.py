@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from latencydoctor.evidence.logs import wrappers
-from latencydoctor.evidence.logs.clock import ISO, iso_parts
+from latencydoctor.evidence.logs.clock import ISO, clock_s, date_s, iso_parts
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.draft import FRAME, LEVELS, Draft
 from latencydoctor.evidence.logs.formats import backends, kserve, ray, tgi, torchserve, triton
@@ -17,10 +17,14 @@ _LEVEL_NEAR = re.compile(
     r"\s{0,4}\]?(?=[\s:|-]|$)[\s:|-]{0,4}",
     re.ASCII,
 )
+_SLASHED = re.compile(r"(\d{4}/\d\d/\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?= )", re.ASCII)
 _MICROSECOND_DIGITS = 6
 _INNER = re.compile(
-    r" (?:[EWI]\d{4} \d\d:|\d{4}-\d\d-\d\d[T ]|[A-Z]{4,8} {1,4}(?:\d{4}-)?\d\d-\d\d |[A-Z]{4,8}:|\[|\(|\{)", re.ASCII
+    r" (?:[EWI]\d{4} \d\d:|\d{4}[-/]\d\d[-/]\d\d[T ]|[A-Z]{4,8} {1,4}(?:\d{4}-)?\d\d-\d\d |[A-Z]{4,8}:|[({]|"
+    r"\[(?!\d{1,7}\] (?!\d\d [A-Z])))",
+    re.ASCII,
 )
+"""What behind a stamp shows that it is a wrapper's: heads of programs; not a process's number in brackets."""
 
 
 def full(text: str, draft: Draft, dating: Dating) -> str | None:
@@ -51,7 +55,7 @@ def _zoned(rest: str, stamp: re.Match[str], draft: Draft, dating: Dating) -> str
         if found is not None:
             return found
         # Runtimes count nanoseconds; a coarser stamp before what is no line's continuation is the line's own head.
-        if (own or _LEVEL_NEAR.match(rest)) and not FRAME.match(rest, 1):
+        if _LEVEL_NEAR.match(rest) or (own and not FRAME.match(rest, 1)):
             return generic(rest, draft, dating)
     dating.wrapped(draft)
     draft.whole = own
@@ -87,6 +91,18 @@ def _cri(rest: str, draft: Draft, dating: Dating) -> str | None:
     draft.stream = match[1]
     draft.partial = match[2] == "P"
     return rest[match.end() :]
+
+
+def slashed(text: str, draft: Draft, dating: Dating) -> str | None:
+    """`YYYY/MM/DD HH:MM:SS[.uuuuuu] <message>`, which Go's standard logger writes; local time."""
+    stamp = _SLASHED.match(text)
+    if stamp is None:
+        return None
+    midnight, clock = date_s(stamp[1]), clock_s(stamp[2], stamp[3])
+    if midnight is None or clock is None:
+        return None
+    draft.naive_s, draft.zone_s = midnight + clock, None
+    return generic(text[stamp.end() :], draft, dating)
 
 
 def generic(rest: str, draft: Draft, dating: Dating) -> str:

@@ -1,4 +1,7 @@
-"""Events as kubectl prints them: ages instead of times, so their moments count back from when they were printed."""
+"""Events as kubectl prints them, with ages instead of times.
+
+Their moments count back from when they were printed: a wrapper's stamp says when, else the file's time.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +47,13 @@ def _event(
     age, times, over = ages
     draft.head("kubernetes", _LEVELS[kind])
     draft.count = max(1, int(times)) if times else 1
+    printed_s = dating.reference_s if draft.outer_s is None else draft.outer_s
     age_s = _age_s(age)
     if age_s is not None:
-        draft.time_s = dating.reference_s - age_s
+        draft.time_s = printed_s - age_s
     over_s = _age_s(over) if over else None
     if over_s is not None:
-        draft.began_s = dating.reference_s - over_s
+        draft.began_s = printed_s - over_s
     return f"{reason}: {message}"
 
 

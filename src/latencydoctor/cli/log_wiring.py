@@ -1,0 +1,98 @@
+"""The logs command's part of the composition root: files, standard input, pods and units, read once or followed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import BinaryIO
+
+from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.model.evidence import LogEvent, Window
+from latencydoctor.model.readings import Readings
+from latencydoctor.model.rule import LogRule
+from latencydoctor.sources import live_logs
+from latencydoctor.sources.followed import Followed, FollowedFile, FollowedPipe
+from latencydoctor.sources.live_source import LiveLogs
+from latencydoctor.sources.log_follow import Follower
+from latencydoctor.sources.log_reading import OnBytes, say_nothing
+from latencydoctor.sources.log_targets import Absent, targets
+from latencydoctor.sources.logfiles import STANDARD_INPUT, LogFiles, LogOptions
+
+
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """What the command line says about which logs to read, and how."""
+
+    paths: tuple[str, ...]
+    pods: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    namespace: str = ""
+    redact_prompts: bool = False
+    levels: bool = False
+    on_bytes: OnBytes = say_nothing
+
+    def check(self) -> None:
+        """`UsageError` where nothing is named."""
+        if not (self.paths or self.pods or self.units):
+            hint = "Give files, folders or globs, - for standard input, --kubectl or --journal."
+            raise UsageError("no logs are named", hint=hint)
+        if self.namespace and not self.pods:
+            raise UsageError("--namespace is for --kubectl", hint="Give --kubectl SELECTOR as well.")
+
+    def live(self, window: Window, *, follow: bool) -> tuple[live_logs.LiveLog, ...]:
+        """What other programs are asked for."""
+        since_s = None if window.start_s == float("-inf") else window.start_s
+        until_s = None if window.end_s == float("inf") else window.end_s
+        pods = (live_logs.kubectl(one, self.namespace, follow=follow, since_s=since_s) for one in self.pods)
+        units = (live_logs.journal(one, follow=follow, since_s=since_s, until_s=until_s) for one in self.units)
+        return (*pods, *units)
+
+
+def read(request: LogRequest, rules: Sequence[LogRule], window: Window, standard_input: BinaryIO | None) -> Readings:
+    """Read all of it once."""
+    options = LogOptions(on_bytes=request.on_bytes, redact_prompts=request.redact_prompts, levels=request.levels)
+    live = request.live(window, follow=False)
+    files = LogFiles(request.paths, time.time, standard_input, options=options)
+    if not live:
+        return files.read(rules, window)
+    others = LiveLogs(live, options)
+    if not request.paths:
+        return others.read(rules, window)
+    raise UsageError("files and live logs are read separately", hint="Leave one out, or add --follow.")
+
+
+def follow(
+    request: LogRequest,
+    rules: Sequence[LogRule],
+    window: Window,
+    standard_input: BinaryIO | None,
+    on_event: Callable[[LogEvent], None],
+) -> Readings:
+    """Follow all of it until it ends or is interrupted."""
+    with ExitStack() as programs:
+        sources = [*_files(request, standard_input)]
+        started = [(log, programs.enter_context(live_logs.running(log))) for log in request.live(window, follow=True)]
+        sources += [FollowedPipe(program.output.fileno(), log.place, time.time()) for log, program in started]
+        follower = Follower(
+            sources, rules, window, on_event, redact_prompts=request.redact_prompts, levels=request.levels
+        )
+        readings = follower.run()
+        ended_badly = [(log, "" if follower.stop.is_set() else program.complaint()) for log, program in started]
+    missing = [live_logs.missing(log, words) for log, words in ended_badly if words]
+    return replace(readings, gaps=(*readings.gaps, *missing))
+
+
+def _files(request: LogRequest, standard_input: BinaryIO | None) -> list[Followed]:
+    seen: set[tuple[int, int]] = set()
+    found: list[Followed] = []
+    if STANDARD_INPUT in request.paths and standard_input is not None:
+        found.append(FollowedPipe(standard_input.fileno(), "<stdin>", time.time()))
+    named = chain.from_iterable(targets(path, seen) for path in request.paths if path != STANDARD_INPUT)
+    for target in named:
+        if isinstance(target, Absent):
+            raise KnownError(f"{target.place} cannot be followed: {target.detail}", hint="Name files that are there.")
+        found.append(FollowedFile(target.path, target.place))
+    return found

@@ -1,0 +1,50 @@
+"""How far a long read is, on a terminal: bytes so far and how quickly they pass."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from latencydoctor.cli import streams
+
+_AFTER_S = 1.0
+"""What is read sooner needs no progress."""
+
+_EVERY_S = 0.2
+
+
+class Meter:
+    """Counts bytes; shows them on standard error while it is entered, where somebody watches."""
+
+    def __init__(self) -> None:
+        self._console = streams.stderr()
+        self._bytes = 0
+        self._began_s = self._shown_s = time.monotonic()
+        self._shown = False
+
+    def __enter__(self) -> Meter:
+        self._began_s = self._shown_s = time.monotonic()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            # Written over with blanks, so that the report begins on a clean line.
+            self._console.print(" " * 40, end="\r", soft_wrap=True)
+
+    def add(self, count: int) -> None:
+        """So many more bytes have been read."""
+        self._bytes += count
+        if not self._console.is_terminal:
+            return
+        now_s = time.monotonic()
+        passed_s = now_s - self._began_s
+        if passed_s < _AFTER_S or now_s - self._shown_s < _EVERY_S:
+            return
+        self._shown_s, self._shown = now_s, True
+        self._console.print(
+            f"read {self._bytes / 1e6:,.0f} MB, {self._bytes / passed_s / 1e6:,.0f} MB/s".ljust(40),
+            end="\r",
+            soft_wrap=True,
+        )

@@ -1,0 +1,137 @@
+"""Bytes that are still being written: files through their rotation, pipes, the output of another program.
+
+A followed source gives one `Incarnation` after the other (a file that is replaced begins anew) and each of those its
+bytes as they come, with an empty chunk now and then while nothing does.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from latencydoctor.evidence.logs.blocks import CHUNK_BYTES, LOOK_BACK_BYTES, MAX_LINE_BYTES, Piece
+
+LOOK_AGAIN_S = 0.25
+"""How long a written line may wait. Looking costs a few system calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """One file under a name, or one stream: when it was last written, and its bytes."""
+
+    modified_s: float
+    chunks: Iterator[bytes]
+
+
+class Followed(Protocol):
+    """Something to follow."""
+
+    @property
+    def place(self) -> str:
+        """How events name it."""
+        ...
+
+    def incarnations(self, stop: threading.Event) -> Iterator[Incarnation]:
+        """What there is to read, one after the other, until `stop` is set or it ends by itself."""
+        ...
+
+
+class FollowedFile:
+    """A file that is appended to, and replaced or cut to nothing when it is rotated."""
+
+    def __init__(self, path: Path, place: str) -> None:
+        self._path = path
+        self.place = place
+
+    def incarnations(self, stop: threading.Event) -> Iterator[Incarnation]:
+        """See `Followed`. A file that is not there yet is waited for."""
+        while not stop.is_set():
+            try:
+                stream = self._path.open("rb", buffering=0)
+            except OSError:
+                stop.wait(LOOK_AGAIN_S)
+                continue
+            with stream:
+                status = os.fstat(stream.fileno())
+                more = True
+                while more and not stop.is_set():
+                    ended = _End()
+                    yield Incarnation(status.st_mtime, self._chunks(stream.fileno(), stop, ended))
+                    more = ended.truncated
+                    os.lseek(stream.fileno(), 0, os.SEEK_SET)
+
+    def _chunks(self, descriptor: int, stop: threading.Event, ended: _End) -> Iterator[bytes]:
+        """Up to where the file is cut or another one has its name, whose predecessor is read to its end first."""
+        replaced = False
+        while not stop.is_set():
+            if chunk := os.read(descriptor, CHUNK_BYTES):
+                yield chunk
+                continue
+            if replaced:
+                return
+            if os.fstat(descriptor).st_size < os.lseek(descriptor, 0, os.SEEK_CUR):
+                ended.truncated = True
+                return
+            replaced = self._is_replaced(descriptor)
+            if not replaced:
+                yield b""
+                stop.wait(LOOK_AGAIN_S)
+
+    def _is_replaced(self, descriptor: int) -> bool:
+        try:
+            now = self._path.stat()
+        except OSError:
+            # Between the renaming of the old file and the creation of the new one.
+            return False
+        mine = os.fstat(descriptor)
+        return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
+
+
+@dataclass(slots=True)
+class _End:
+    truncated: bool = False
+
+
+class FollowedPipe:
+    """A stream that somebody writes to: standard input, or what another program prints."""
+
+    def __init__(self, descriptor: int, place: str, now_s: float) -> None:
+        self._descriptor = descriptor
+        self._now_s = now_s
+        self.place = place
+
+    def incarnations(self, stop: threading.Event) -> Iterator[Incarnation]:
+        """See `Followed`."""
+        yield Incarnation(self._now_s, self._chunks(stop))
+
+    def _chunks(self, stop: threading.Event) -> Iterator[bytes]:
+        while not stop.is_set():
+            ready, _, _ = select.select([self._descriptor], [], [], LOOK_AGAIN_S)
+            if not ready:
+                yield b""
+                continue
+            chunk = os.read(self._descriptor, CHUNK_BYTES)
+            if not chunk:
+                return
+            yield chunk
+
+
+def lines_as_they_come(chunks: Iterator[bytes]) -> Iterator[Piece | None]:
+    """Pieces of whole lines without waiting for what follows; None while nothing comes."""
+    pending = before = b""
+    for chunk in chunks:
+        data = pending + chunk
+        whole = data.rfind(b"\n") + 1
+        pending = data[whole:][:MAX_LINE_BYTES]
+        if whole:
+            yield Piece(data[:whole], before)
+            before = (before + data[max(whole - LOOK_BACK_BYTES, 0) : whole])[-LOOK_BACK_BYTES:]
+        elif not chunk:
+            yield None
+    if pending:
+        yield Piece(pending, before)

@@ -1,0 +1,124 @@
+"""One pass over log files: what their bytes say goes to a reader, what could not be read becomes a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from latencydoctor.evidence.logs.blocks import Block
+from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
+from latencydoctor.evidence.logs.reader import LogReader
+from latencydoctor.model.evidence import Gap, GapReason, QueryRecord, Window
+from latencydoctor.model.readings import Readings
+from latencydoctor.sources.log_targets import Absent
+from latencydoctor.sources.log_walk import Closed, Opened, Step, Turned
+from latencydoctor.sources.scan_ahead import ScanAhead
+
+SOURCE = "logs"
+EMPTY = "empty"
+"""The outcome recorded for a file that was read and held nothing."""
+
+OnBytes = Callable[[int], None]
+"""Is told how many more bytes have been read."""
+
+
+def say_nothing(_count: int) -> None:
+    """For whoever shows no progress."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """One pass over files. `place` is what was turned to last, `whole` the files read to their end."""
+
+    reader: LogReader
+    window: Window
+    ahead: ScanAhead
+    on_bytes: OnBytes = say_nothing
+    levels: LevelCounter | None = None
+    level_counts: LevelCounts = field(default_factory=LevelCounts)
+    place: str = ""
+    whole: int = 0
+    all_bytes: int = 0
+    read_bytes: int = 0
+    closed: Closed | None = None
+    gaps: list[Gap] = field(default_factory=list)
+    queries: list[QueryRecord] = field(default_factory=list)
+
+    def follow(self, steps: Iterator[Step]) -> None:
+        """Take every step."""
+        for step in steps:
+            if isinstance(step, Turned):
+                self._turn_to(step.place)
+            elif isinstance(step, Absent):
+                self.missing(step)
+            elif isinstance(step, Opened):
+                self.add(step, steps)
+
+    def missing(self, absent: Absent) -> None:
+        """Say that something could not be read."""
+        detail = f"{absent.place}: {absent.detail}"
+        self.gaps.append(Gap(SOURCE, absent.reason, detail, "a readable log file there"))
+        self.queries.append(QueryRecord(SOURCE, absent.place, absent.detail, 0))
+
+    def add(self, file: Opened, steps: Iterator[Step]) -> None:
+        """Read a file up to the step that closes it."""
+        self._turn_to(file.place)
+        # A window in the past dates stamps better than the time at which somebody copied the file.
+        reference_s = min(file.modified_s, self.window.end_s)
+        blocks = self.ahead.blocks(self._chunks(steps))
+        if self.levels is not None:
+            blocks = self._with_levels(blocks, self.levels)
+        events = self.reader.read(file.place, blocks, reference_s)
+        self.queries.append(QueryRecord(SOURCE, file.place, self._outcome(), events))
+        if self.closed is None:
+            return
+        self.whole += 1
+        if self.closed.broken:
+            detail = f"{file.place}: {self.closed.broken}"
+            self.gaps.append(Gap(SOURCE, GapReason.BAD_ANSWER, detail, "the rest of the file"))
+
+    def _with_levels(self, blocks: Iterator[Block], levels: LevelCounter) -> Iterator[Block]:
+        for block in blocks:
+            self.level_counts.add(levels.count(block.data))
+            yield block
+
+    def _turn_to(self, place: str) -> None:
+        self.place, self.read_bytes, self.closed = place, 0, None
+
+    def _chunks(self, steps: Iterator[Step]) -> Iterator[bytes]:
+        for step in steps:
+            if isinstance(step, Closed):
+                self.closed = step
+                return
+            if isinstance(step, bytes):
+                self.read_bytes += len(step)
+                self.all_bytes += len(step)
+                self.on_bytes(len(step))
+                yield step
+
+    def _outcome(self) -> str:
+        if self.closed is None:
+            return f"{GapReason.DEADLINE.value} after {self.read_bytes} bytes"
+        return self.closed.broken or ("ok" if self.read_bytes else EMPTY)
+
+    def readings(self) -> Readings:
+        """What was found and what was not."""
+        levels = tuple(self.level_counts.histogram().items()) if self.level_counts.lines or self.levels else ()
+        return Readings(
+            log_events=self.reader.events(), gaps=tuple(self.gaps), queries=tuple(self.queries), levels=levels
+        )
+
+    def cut_short(self) -> None:
+        """The time was up: say how far it went."""
+        files = f"{self.whole} file{'' if self.whole == 1 else 's'} and {size_of(self.all_bytes)}"
+        begun = f"{self.place} to {size_of(self.read_bytes)}" if self.read_bytes else f"nothing of {self.place} yet"
+        detail = f"the time was up after {files}: {begun}, and nothing that comes after it"
+        self.gaps.append(Gap(SOURCE, GapReason.DEADLINE, detail, "a longer --deadline, or fewer log files"))
+
+
+def size_of(count: int) -> str:
+    """A number of bytes in words."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count} bytes"

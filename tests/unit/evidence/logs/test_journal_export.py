@@ -1,0 +1,49 @@
+"""Entries of a journal's export, text and binary."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latencydoctor.evidence.logs.journal_export import entry, is_entry_line
+
+
+def block(value: bytes) -> list[bytes]:
+    binary = b"MESSAGE\n" + len(value).to_bytes(8, "little") + value
+    text = b"\n_PID=9\n\n__CURSOR=a\n_PID=1\n" + binary + b"\n_COMM=\xff\nPRIORITY=3\n_PID=7\n\n_PID=8\n"
+    return text.split(b"\n")
+
+
+# 10 and 2570 are lengths one byte of which is a newline.
+@pytest.mark.parametrize("length", [1, 9, 10, 11, 255, 256, 2570, 2571, 5000])
+def test_binary_value_of_any_length(length: int) -> None:
+    value = b"x" * length
+    lines = block(value)
+    number = max(index for index, line in enumerate(lines) if line.endswith(b"x"))
+    before, after = lines[number - 1 :: -1], lines[number + 1 :]
+    assert is_entry_line(lines[number], before)
+    message, fields = entry(lines[number], before, after)
+    assert message == value
+    assert fields == {"__CURSOR": "a", "_PID": "1", "_COMM": "\ufffd", "PRIORITY": "3"}
+
+
+def test_later_lines_of_a_binary_value_belong_to_it_and_what_follows_does_not() -> None:
+    lines = block(b"one\ntwo\n\nfour")
+    number = lines.index(b"four")
+    assert entry(lines[number], lines[number - 1 :: -1], lines[number + 1 :])[1]["PRIORITY"] == "3"
+    assert not is_entry_line(lines[number + 1], lines[number::-1])
+    assert not is_entry_line(b"x", [])
+    assert not is_entry_line(b"x", [b"_PID=1", b"MESSAGE"])
+
+
+def test_value_that_is_text() -> None:
+    message, fields = entry(b"MESSAGE=a=b", [b"_PID=1\r", b"", b"_PID=2"], [b"\r", b"PRIORITY=3"])
+    assert (message, fields) == (b"a=b", {"_PID": "1"})
+    assert is_entry_line(b"MESSAGE=a", [])
+
+
+@given(st.binary(max_size=60), st.lists(st.binary(max_size=20) | st.just(b"MESSAGE"), max_size=6))
+def test_any_lines_are_read(data: bytes, lines: list[bytes]) -> None:
+    is_entry_line(data, lines)
+    assert isinstance(entry(data, lines, lines)[0], bytes)
