@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from valkey import Valkey
 
+from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
-from tests.contract.gateway_client import admin
+from tests.contract.gateway_client import admin, eventually
 from tests.e2e.program import here, run
 from tests.e2e.test_changes import BROKEN, Target
 
@@ -73,6 +74,8 @@ def target(live_stack: Endpoints, live_layout: Layout, tmp_path: Path) -> Iterat
     found = Target(live_layout, live_stack, tmp_path / "plan.json")
     before = found.settings()
     found.put(replace(before, inference=replace(before.inference, batching=BROKEN)))
+    generation = stack_settings.load(live_layout.settings).generation
+    eventually(lambda: gateway_state(live_stack)["generation"] == generation, "the gateway takes the settings up")
     yield found
     found.put(before)
 
