@@ -215,6 +215,12 @@ def test_what_a_killed_holder_left_half_done_is_gone_with_the_next(folder: State
     assert sorted(path.name for path in folder.path.iterdir()) == [SETTINGS, LOCK]
 
 
+def test_a_left_over_that_cannot_be_cleared_is_one_line(folder: StateFolder) -> None:
+    (folder.path / f".{SETTINGS}.latencydoctor.tmp").mkdir()
+    with pytest.raises(KnownError, match="cannot be used"), folder.locked("x"):
+        pass
+
+
 def test_a_lock_that_is_a_link_is_not_followed(folder: StateFolder, tmp_path: Path) -> None:
     (folder.path / LOCK).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(KnownError, match="cannot be used"), folder.locked("x"):

@@ -153,15 +153,24 @@ class StateFolder:
                 raise KnownError(f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check it.") from error
             try:
                 self._lock(descriptor, fcntl.LOCK_EX)
-                with self.effects(Effect.LOCK_NAME):
-                    os.ftruncate(descriptor, 0)
-                    os.pwrite(descriptor, _myself(run_id), 0)
-                self._remove(folder, _temporary(SETTINGS))  # left by a holder that was killed
+                self._take_over(folder, descriptor, run_id)
                 yield
                 with self.effects(Effect.LOCK_CLEAR):
                     os.ftruncate(descriptor, 0)
             finally:
                 os.close(descriptor)
+
+    def _take_over(self, folder: int, descriptor: int, run_id: str) -> None:
+        """Names the new holder, and clears what one that was killed left behind."""
+        try:
+            with self.effects(Effect.LOCK_NAME):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, _myself(run_id), 0)
+            self._remove(folder, _temporary(SETTINGS))
+        except OSError as error:
+            raise KnownError(
+                f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check the folder."
+            ) from error
 
     def refuse_locked(self) -> None:
         """Refused, with who holds it, while another has the lock; writes nothing."""
