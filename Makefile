@@ -18,7 +18,7 @@ TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py be
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
         bench-gateway bench-startup bench-diagnose bench-forecast bench-judge bench-logs drills \
-        accuracy accuracy-logs race mutation check-vllm clean distclean
+        accuracy accuracy-logs race mutation crash-matrix check-vllm clean distclean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -99,6 +99,9 @@ bench-judge: setup-venv ## the judge of a canary: false rollbacks, and regressio
 
 mutation: setup-venv ## the faults put into the deciding code that its unit tests notice (QUICK=1: only walk.py)
 	@$(BIN)/python -m benchmarks.mutation
+
+crash-matrix: setup ## kill -9 at every effect of a change and 50 times on the whole stack: old or new state, exactly (QUICK=1: 5)
+	@$(BIN)/python -m benchmarks.crash_matrix
 
 check-vllm: setup ## an overloaded real vLLM: what diagnose reads beside its own metrics page (installs 3.5 GB once)
 	@$(BIN)/python -m benchmarks.vllm_overload

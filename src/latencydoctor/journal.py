@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.model.effects import Effect, Effects, unwatched
 from latencydoctor.model.remedy import JournalEntry, RunEvent, RunState, RunSummary
 from latencydoctor.remedy.plan_file import canonical
 from latencydoctor.remedy.secrecy import redact
@@ -96,10 +97,18 @@ def _redacted(value: object) -> object:
 class JournalFile:
     """One run's journal, open for appending; the file is made by the first record. Implements `RunLog`."""
 
-    def __init__(self, path: Path, run_id: str, now_s: Callable[[], float], after: Chain | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        run_id: str,
+        now_s: Callable[[], float],
+        after: Chain | None = None,
+        effects: Effects = unwatched,
+    ) -> None:
         self._path = path
         self._run_id = run_id
         self._now_s = now_s
+        self._effects = effects
         self._exists = after is not None
         self._bytes = after.whole_bytes if after else 0
         self._seq = len(after.entries) if after else 0
@@ -136,22 +145,35 @@ class JournalFile:
         self._previous = own
 
     def _append(self, line: bytes) -> None:
-        if not self._exists:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         creating = 0 if self._exists else os.O_CREAT | os.O_EXCL
+        if creating:
+            self._make_folder()
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | creating
-        descriptor = os.open(self._path, flags, 0o600)
+        with self._effects(Effect.JOURNAL_FILE):
+            descriptor = os.open(self._path, flags, 0o600)
         try:
             self._exists = True
             # What an earlier process, or a full disk, left half written was never confirmed and would break the chain.
-            os.ftruncate(descriptor, self._bytes)
-            _write_all(descriptor, line)
-            os.fsync(descriptor)
+            with self._effects(Effect.JOURNAL_CUT):
+                os.ftruncate(descriptor, self._bytes)
+            with self._effects(Effect.JOURNAL_WRITE):
+                _write_all(descriptor, line)
+            with self._effects(Effect.JOURNAL_SYNC):
+                os.fsync(descriptor)
             if creating:
-                _sync_folder(self._path.parent)
+                with self._effects(Effect.JOURNAL_ENTRY_SYNC):
+                    _sync_folder(self._path.parent)
             self._bytes += len(line)
         finally:
             os.close(descriptor)
+
+    def _make_folder(self) -> None:
+        """The folder of all journals; its name must be on disk too, also when the process that made it was killed."""
+        folder = self._path.parent
+        with self._effects(Effect.JOURNAL_FOLDER):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._effects(Effect.JOURNAL_FOLDER_SYNC):
+            _sync_folder(folder.parent)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
@@ -171,9 +193,10 @@ def _sync_folder(folder: Path) -> None:
 class JournalFolder:
     """All runs of one target. Implements `RunHistory`."""
 
-    def __init__(self, folder: Path, now_s: Callable[[], float]) -> None:
+    def __init__(self, folder: Path, now_s: Callable[[], float], effects: Effects = unwatched) -> None:
         self._folder = folder
         self._now_s = now_s
+        self._effects = effects
 
     def list(self) -> tuple[RunSummary, ...]:
         """Newest first, as far as each journal can be read; nothing is written, not even the folder."""
@@ -190,11 +213,11 @@ class JournalFolder:
         """A new run's journal; its name is the time and six random digits."""
         now_s = self._now_s()
         run_id = f"{datetime.fromtimestamp(now_s, UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-        return JournalFile(self._path(run_id), run_id, self._now_s)
+        return JournalFile(self._path(run_id), run_id, self._now_s, effects=self._effects)
 
     def resume(self, run_id: str) -> JournalFile:
         """An unfinished run's journal, continued after its last whole record."""
-        return JournalFile(self._path(run_id), run_id, self._now_s, self._sound(run_id))
+        return JournalFile(self._path(run_id), run_id, self._now_s, self._sound(run_id), self._effects)
 
     def _path(self, run_id: str) -> Path:
         return self._folder / f"{run_id}{_SUFFIX}"

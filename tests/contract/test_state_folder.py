@@ -142,11 +142,83 @@ def test_the_lock_names_its_holder_and_is_free_as_soon_as_that_is_dead(folder: S
     assert stat.S_IMODE((folder.path / LOCK).stat().st_mode) == 0o600
 
 
-def test_a_holder_that_has_not_said_who_it_is(folder: StateFolder) -> None:
+def test_a_holder_that_has_not_said_who_it_is(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latencydoctor.targets.state_folder.NAMING_S", 0.05)
     with folder.locked("first"):
         (folder.path / LOCK).write_text("")
         with pytest.raises(Refused, match="has not said who it is yet"), folder.locked("second"):
             pass
+
+
+LATE = """
+import fcntl, json, os, sys, time
+lock = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.readline()
+time.sleep(0.1)
+os.ftruncate(lock, 0)
+told = {"run": "second", "user": "ann", "host": os.uname().nodename, "pid": os.getpid(), "since": "2026"}
+os.pwrite(lock, json.dumps(told).encode(), 0)
+time.sleep(60)
+"""
+
+
+def test_a_holder_that_took_the_lock_a_moment_ago_is_named_and_not_the_dead_one_before_it(folder: StateFolder) -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as dead:
+        dead.wait()
+    told = {"run": "first", "user": "ann", "host": os.uname().nodename, "pid": dead.pid, "since": "2026"}
+    (folder.path / LOCK).write_text(json.dumps(told))
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", LATE, folder.path / LOCK], stdin=pipe, stdout=pipe) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.stdin.write(b"now\n")
+        holder.stdin.flush()
+        with pytest.raises(Refused, match=f"locked by run second, user ann, host .*, pid {holder.pid},"):
+            folder.refuse_locked()
+        holder.kill()
+
+
+def test_another_users_holder_and_one_on_another_machine_count_as_living(
+    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    with folder.locked("first"):
+        monkeypatch.setattr(os, "kill", forbidden)
+        with pytest.raises(Refused, match="locked by run first"):
+            folder.refuse_locked()
+        far = {"run": "far", "user": "ann", "host": "elsewhere", "pid": 2**22 + 1, "since": "2026"}
+        (folder.path / LOCK).write_text(json.dumps(far))
+        with pytest.raises(Refused, match="locked by run far, user ann, host elsewhere"):
+            folder.refuse_locked()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from latencydoctor.targets.state_folder import StateFolder
+os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+with (folder := StateFolder(Path(sys.argv[1]))).locked("killed"):
+    folder.replace("settings.yaml", "a: 2")
+"""
+
+
+def test_what_a_killed_holder_left_half_done_is_gone_with_the_next(folder: StateFolder) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED, str(folder.path)]).returncode == -signal.SIGKILL
+    assert len(list(folder.path.glob(".*.tmp"))) == 1
+    with folder.locked("next"):
+        assert folder.read(SETTINGS) == "a: 1\r\n"
+    assert sorted(path.name for path in folder.path.iterdir()) == [SETTINGS, LOCK]
+
+
+def test_a_left_over_that_cannot_be_cleared_is_one_line(folder: StateFolder) -> None:
+    (folder.path / f".{SETTINGS}.latencydoctor.tmp").mkdir()
+    with pytest.raises(KnownError, match="cannot be used"), folder.locked("x"):
+        pass
 
 
 def test_a_lock_that_is_a_link_is_not_followed(folder: StateFolder, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.app.planning import make_plan
-from latencydoctor.model.remedy import Plan
+from latencydoctor.journal import JournalFolder
+from latencydoctor.model.remedy import Plan, RunEvent
 from latencydoctor.remedy.plan_file import plan_to_json
 from tests.e2e.program import Ran, digest, here, refused, run
 from tests.fakes.clock import FakeClock
@@ -103,3 +104,22 @@ def test_no_runs_yet(state: Path, tmp_path: Path) -> None:
         refused(here("rollback", run_id, "--target", state, "--yes", cwd=tmp_path), 2, run_id, "latencydoctor runs")
     left = {name: held for name, held in digest(state).items() if not name.endswith(".lock")}
     assert left == before
+
+
+def test_looking_warns_of_a_run_without_an_end_and_touches_nothing(state: Path, tmp_path: Path) -> None:
+    log = JournalFolder(state / "journal", FakeClock().now_s).start()
+    log.record(RunEvent.STARTED, kind="apply", fix="[/INST]")
+    before = digest(state)
+    warning = (
+        f"warning: run {log.run_id} (apply [/INST]) has no end; unless it is still at work, "
+        "settle it with `latencydoctor runs recover`\n"
+    )
+    looked = run("runs", "--target", state, cwd=tmp_path)
+    assert (looked.code, looked.err) == (0, warning)
+    listed = here("runs", "--target", state, "--format", "json", cwd=tmp_path)
+    assert listed.err == warning
+    assert json.loads(listed.out)["runs"][0]["state"] == "open"
+    planned = here("plan", "batch-floor", "--target", state, cwd=tmp_path)
+    assert planned.code == 1
+    assert planned.err.startswith(warning + "error: ")
+    assert digest(state) == before

@@ -95,9 +95,9 @@ class Changer(Protocol):
         """Put the settings in place atomically and wait until they are in effect; return the state read back.
 
         The generation in the file becomes one more than the one found there. A file whose content is already the one
-        asked for is left alone and only waited for. Raises `Refused` when the digest found is not among `expected`,
-        and `KnownError` when the settings did not come into effect in time or `cancelled` (the caller then writes the
-        text from before).
+        asked for is left alone and only waited for, unless it was refused before: then it is asked for again. Raises
+        `Refused` when the digest found is not among `expected`, and `KnownError` when the settings did not come into
+        effect in time or `cancelled` (the caller then writes the text from before).
         """
         ...
 

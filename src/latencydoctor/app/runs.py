@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
@@ -153,9 +153,11 @@ def unfinished(history: RunHistory) -> tuple[RunSummary, ...]:
     return tuple(run for run in history.list() if run.state in (RunState.OPEN, RunState.ROLLBACK_FAILED))
 
 
-def refuse_unfinished(history: RunHistory) -> None:
-    """Refused while a run is unfinished. Asked under the lock, so its process is certainly gone."""
+def refuse_unfinished(history: RunHistory, among: Collection[str] | None = None) -> None:
+    """Refused while a run is unfinished (`among`: one of these). Asked under the lock, so its process is gone."""
     for run in unfinished(history):
+        if among is not None and run.run_id not in among:
+            continue
         raise Refused(
             f"run {run.run_id} ({run.fix or 'unknown fix'}) was never finished: {run.state.value}",
             hint=f"Run `{RECOVER}` first; its journal is {run.path}.",

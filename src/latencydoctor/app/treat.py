@@ -26,10 +26,20 @@ __all__ = ["Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview"
 
 def preview(plan: Plan, tools: Tools) -> None:
     """Everything that `apply` checks, without lock, journal or change: what a dry run does. Raises as `apply` does."""
-    # Asked first: a run that another process is busy with has no end yet either.
-    tools.changer.refuse_held()
-    refuse_unfinished(tools.history)
+    _refuse_busy(tools)
     _prepared(plan, tools)
+
+
+def _refuse_busy(tools: Tools) -> None:
+    """Refused while another run goes on, or one was never finished.
+
+    A run that goes on has no end yet either, so one counts as unfinished only if it still is when nobody has the lock.
+    """
+    tools.changer.refuse_held()
+    open_runs = {run.run_id for run in unfinished(tools.history)}
+    if open_runs:
+        tools.changer.refuse_held()
+        refuse_unfinished(tools.history, among=open_runs)
 
 
 def apply(plan: Plan, tools: Tools) -> Outcome:

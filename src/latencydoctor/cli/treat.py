@@ -13,7 +13,7 @@ from latencydoctor.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import Progress
-    from latencydoctor.app.treat import Outcome
+    from latencydoctor.app.treat import Outcome, Tools
     from latencydoctor.cli.wiring import DiagnoseRequest
 
 runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recover what was interrupted.")
@@ -81,6 +81,7 @@ def plan(
     catalog.find(fix)
     request = _request(config, content, prometheus, selector, model, bundle)
     treatment = wiring.treatment(request, target, wiring.silent)
+    _warn_of_unfinished(treatment.tools)
     planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
     if isinstance(planned, NothingToDo):
         if form is Format.JSON:
@@ -183,7 +184,9 @@ def runs(
 
     if context.invoked_subcommand is not None:
         return
-    found = wiring.treatment(_request(config, None), target, wiring.silent).tools.history.list()
+    tools = wiring.treatment(_request(config, None), target, wiring.silent).tools
+    _warn_of_unfinished(tools)
+    found = tools.history.list()
     if form is Format.JSON:
         streams.write(machine.dump({"runs": found}))
     elif not found:
@@ -237,6 +240,19 @@ def recover(
         streams.stdout().print(f"run {outcome.run_id}: {outcome.state.value}, {clean(outcome.reason)}", soft_wrap=True)
     for outcome in outcomes:
         outcome.raise_error()
+
+
+def _warn_of_unfinished(tools: Tools) -> None:
+    """On stderr, for commands that only look: they touch nothing, not even the lock that would tell who is at work."""
+    from latencydoctor.app.treat import unfinished
+    from latencydoctor.report.foreign import clean
+
+    for run in unfinished(tools.history):
+        streams.stderr().print(
+            f"warning: run {run.run_id} ({run.kind} {clean(run.fix)}) has no end; unless it is still at work, "
+            "settle it with `latencydoctor runs recover`",
+            soft_wrap=True,
+        )
 
 
 def _tell(progress: Progress) -> None:

@@ -29,6 +29,7 @@ from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.effects import Effects, unwatched
 from latencydoctor.model.evidence import Collected, Evidence, Selection
 
 if TYPE_CHECKING:
@@ -132,9 +133,16 @@ class Treatment:
 
 
 def treatment(
-    request: DiagnoseRequest, target_state: Path | None, observer: Observer, cancelled: Cancelled | None = None
+    request: DiagnoseRequest,
+    target_state: Path | None,
+    observer: Observer,
+    cancelled: Cancelled | None = None,
+    effects: Effects = unwatched,
 ) -> Treatment:
-    """The target named on the command line or in the configuration; `UsageError` when there is none."""
+    """The target named on the command line or in the configuration; `UsageError` when there is none.
+
+    Every change it makes, and every question it asks a server on the way, passes through `effects`.
+    """
     configuration = load_configuration(request)
     state = target_state or (Path(configuration.bundled_state) if configuration.bundled_state else None)
     if state is None:
@@ -155,14 +163,14 @@ def treatment(
     from latencydoctor.targets.executor import BundledChanger
 
     clock = SystemClock()
-    target = BundledTarget(state)
+    target = BundledTarget(state, effects)
     verifier = None
     metrics = prometheus_metrics(configuration, length_s(request.deadline, "--deadline"))
     if metrics is not None:
         content = load_content(request.content)
         selection = Selection(configuration.model, configuration.selector)
         verifier = MetricsVerifier(metrics, content.dialects, selection)
-    history = JournalFolder(state / "journal", clock.now_s)
+    history = JournalFolder(state / "journal", clock.now_s, effects)
     tools = Tools(target, BundledChanger(target), history, verifier, clock, observer, cancelled or never)
     return Treatment(target, tools, lambda: basis_of(request, configuration))
 

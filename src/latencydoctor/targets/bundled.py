@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from latencydoctor.model.effects import Effect, Effects, unwatched
 from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, generation_of, settings_digest
 from latencydoctor.targets import settings_file
@@ -23,8 +24,8 @@ DEFAULT_DEADLINE_MS = "5000"
 class BundledTarget:
     """The stack whose files lie in `state`."""
 
-    def __init__(self, state: Path) -> None:
-        self.folder = StateFolder(state)
+    def __init__(self, state: Path, effects: Effects = unwatched) -> None:
+        self.folder = StateFolder(state, effects)
 
     @property
     def name(self) -> str:
@@ -41,8 +42,9 @@ class BundledTarget:
         settings = settings_file.flatten(text, str(self.folder.path / SETTINGS))
         endpoints = self.folder.endpoints()
         model = dict(settings).get("inference.model", DEFAULT_MODEL)
-        effective = read_effective(endpoints.triton_grpc, model)
-        compiled = render(endpoints.admin_socket, text)
+        with self.folder.effects(Effect.ASK_TRITON):
+            effective = read_effective(endpoints.triton_grpc, model)
+        compiled = self.preview(text)
         generation = generation_of(text)
         # What a restarted server would load; a change that lived in the server alone would be lost with it.
         stored = f"models/{model}/config.pbtxt"
@@ -67,4 +69,6 @@ class BundledTarget:
 
     def preview(self, settings_text: str) -> str:
         """The `config.pbtxt` these settings compile to, from the gateway's admin API."""
-        return render(self.folder.endpoints().admin_socket, settings_text)
+        socket = self.folder.endpoints().admin_socket
+        with self.folder.effects(Effect.ASK_ADMIN):
+            return render(socket, settings_text)

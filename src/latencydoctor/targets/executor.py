@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from latencydoctor.errors import ContentError, KnownError, Refused
+from latencydoctor.model.effects import Effect
 from latencydoctor.model.remedy import TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import BundledTarget
@@ -64,10 +65,21 @@ class BundledChanger:
                 hint="Nothing was written. Look at the file, then plan again.",
             )
         generation = generation_of(found)
-        if digest != wanted:
+        if digest != wanted or self._refused_before(generation):
             generation += 1
             self._target.folder.replace(SETTINGS, with_generation(settings_text, generation))
         return self._settled(generation, wanted, cancelled)
+
+    def _refused_before(self, generation: int) -> bool:
+        """Whether the controller has given up on the file as it is; it tries again only when it sees a new generation.
+
+        A refusal may be of the moment, such as a device that was too full to load the model beside the old one.
+        """
+        try:
+            seen = self._heard()
+        except KnownError:
+            return False  # a controller that is started again looks at the file by itself
+        return seen.failed and seen.seen == generation != seen.in_effect
 
     def _settled(self, generation: int, wanted: str, cancelled: Callable[[], bool]) -> TargetState:
         """The state once the generation is in effect and the server runs what it asks for."""
@@ -78,7 +90,7 @@ class BundledChanger:
             if cancelled():
                 raise KnownError(f"interrupted while waiting for generation {generation} to be in effect")
             try:
-                seen = self._controller(self._target.folder.endpoints().controller_metrics)
+                seen = self._heard()
                 waiting = f"the controller has generation {seen.in_effect} in effect"
                 if seen.in_effect == generation:
                     state = self._target.read()
@@ -100,6 +112,11 @@ class BundledChanger:
             f"generation {generation} was not in effect after {self._timeout_s:g} s: {waiting}",
             hint="See `latencydoctor stack status` and the controller's log.",
         )
+
+    def _heard(self) -> ControllerState:
+        url = self._target.folder.endpoints().controller_metrics
+        with self._target.folder.effects(Effect.ASK_CONTROLLER):
+            return self._controller(url)
 
 
 def _refused(generation: int, seen: ControllerState) -> _GivenUpError:

@@ -13,6 +13,7 @@ import os
 import re
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,11 +21,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from latencydoctor.errors import KnownError, Refused
+from latencydoctor.model.effects import Effect, Effects, unwatched
 
 SETTINGS = "settings.yaml"
 ENDPOINTS = "endpoints.json"
 LOCK = "settings.yaml.lock"
 MAX_FILE_BYTES = 256 * 1024
+
+NAMING_S = 2.0
+"""How long to wait for a holder to write itself into the lock: it does so at once, unless it is stopped or killed."""
+
+UNNAMED = "another process that has not said who it is yet"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -41,8 +48,9 @@ class Endpoints:
 class StateFolder:
     """One stack's folder. Only the folder itself may be reached through a link, nothing inside it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, effects: Effects = unwatched) -> None:
         self.path = Path(os.path.realpath(path))
+        self.effects = effects
 
     @contextmanager
     def _folder(self) -> Iterator[int]:
@@ -83,12 +91,14 @@ class StateFolder:
 
     def replace(self, name: str, text: str) -> None:
         """Replaces a file so that a reader, or a crash, sees the old text or the new one; on disk when this returns."""
-        temporary = f".{name}.{os.getpid()}.tmp"
+        temporary = _temporary(name)
         with self._folder() as folder:
             try:
                 self._write_new(folder, temporary, text, self._mode(folder, name))
-                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-                os.fsync(folder)
+                with self.effects(Effect.FILE_RENAME):
+                    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                with self.effects(Effect.FILE_ENTRY_SYNC):
+                    os.fsync(folder)
             except OSError as error:
                 self._remove(folder, temporary)
                 raise KnownError(
@@ -103,18 +113,21 @@ class StateFolder:
         except FileNotFoundError:
             return 0o600
 
-    @staticmethod
-    def _write_new(folder: int, name: str, text: str, mode: int) -> None:
-        StateFolder._remove(folder, name)  # left by an earlier process with this number that was killed
+    def _write_new(self, folder: int, name: str, text: str, mode: int) -> None:
+        self._remove(folder, name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, mode, dir_fd=folder), "wb") as stream:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
+        with self.effects(Effect.FILE_CREATE):
+            descriptor = os.open(name, flags, mode, dir_fd=folder)
+        try:
+            with self.effects(Effect.FILE_WRITE):
+                _write_all(descriptor, text.encode())
+            with self.effects(Effect.FILE_SYNC):
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
-    @staticmethod
-    def _remove(folder: int, name: str) -> None:
-        with suppress(FileNotFoundError):
+    def _remove(self, folder: int, name: str) -> None:
+        with self.effects(Effect.FILE_CLEAR), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
 
     def endpoints(self) -> Endpoints:
@@ -133,17 +146,31 @@ class StateFolder:
         """The folder's one lock. Refused with who holds it; a dead holder's lock is free at once (flock)."""
         with self._folder() as folder:
             try:
-                descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+                with self.effects(Effect.LOCK_FILE):
+                    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                    descriptor = os.open(LOCK, flags, 0o600, dir_fd=folder)
             except OSError as error:
                 raise KnownError(f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check it.") from error
+            try:
+                self._lock(descriptor, fcntl.LOCK_EX)
+                self._take_over(folder, descriptor, run_id)
+                yield
+                with self.effects(Effect.LOCK_CLEAR):
+                    os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
+
+    def _take_over(self, folder: int, descriptor: int, run_id: str) -> None:
+        """Names the new holder, and clears what one that was killed left behind."""
         try:
-            self._lock(descriptor, fcntl.LOCK_EX)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, _myself(run_id), 0)
-            yield
-            os.ftruncate(descriptor, 0)
-        finally:
-            os.close(descriptor)
+            with self.effects(Effect.LOCK_NAME):
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, _myself(run_id), 0)
+            self._remove(folder, _temporary(SETTINGS))
+        except OSError as error:
+            raise KnownError(
+                f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check the folder."
+            ) from error
 
     def refuse_locked(self) -> None:
         """Refused, with who holds it, while another has the lock; writes nothing."""
@@ -160,13 +187,26 @@ class StateFolder:
             os.close(descriptor)
 
     def _lock(self, descriptor: int, kind: int) -> None:
-        try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Refused(
-                f"{self.path / SETTINGS} is locked by {_holder(os.pread(descriptor, 4096, 0))}",
-                hint="Wait until that run has ended; a dead holder's lock is free by itself.",
-            ) from error
+        """Takes the lock, or is Refused once its holder is known.
+
+        A holder writes itself down just after it got the lock; until then the file is empty, or names the one that died
+        with it.
+        """
+        end_s = time.monotonic() + NAMING_S
+        while True:
+            try:
+                with self.effects(Effect.LOCK_TAKE):
+                    fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = _holder(os.pread(descriptor, 4096, 0))
+                if holder or time.monotonic() >= end_s:
+                    raise Refused(
+                        f"{self.path / SETTINGS} is locked by {holder or UNNAMED}",
+                        hint="Wait until that run has ended; a dead holder's lock is free by itself.",
+                    ) from error
+            else:
+                return
+            time.sleep(0.01)
 
 
 def _open_inside(folder: int, name: str) -> int:
@@ -198,10 +238,32 @@ def _user() -> str:
 
 
 def _holder(content: bytes) -> str:
-    """Who holds the lock, in words. A holder writes itself down just after it got the lock, so nothing may be there."""
+    """Who holds the lock, in words; empty while nobody is named who could still hold it."""
     try:
         told = json.loads(content)
         words = [f"{name} {told[name]}" for name in ("run", "user", "host", "pid")]
-        return f"{', '.join(words)}, since {told['since']}"
+        gone = told["host"] == socket.gethostname() and not _alive(int(told["pid"]))
+        return "" if gone else f"{', '.join(words)}, since {told['since']}"
     except (ValueError, KeyError, TypeError):
-        return "another process that has not said who it is yet"
+        return ""
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
+
+
+def _temporary(name: str) -> str:
+    """One name for all runs, which follow each other under the lock: what a killed one left, the next one removes."""
+    return f".{name}.latencydoctor.tmp"
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]

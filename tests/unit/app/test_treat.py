@@ -17,9 +17,10 @@ from latencydoctor.app.runs import unfinished
 from latencydoctor.app.treat import Tools, make_plan
 from latencydoctor.errors import Held, KnownError, Refused, RollbackFailed, RolledBack, UsageError
 from latencydoctor.journal import JournalFile, JournalFolder
-from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState, TargetState
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState, RunSummary, TargetState
 from latencydoctor.remedy.plan_file import plan_digest
 from latencydoctor.remedy.settings_text import generation_of, settings_digest
+from latencydoctor.targets.controller_page import ControllerState
 from latencydoctor.targets.state_folder import SETTINGS
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import BROKEN, EFFECTIVE, FakePatient
@@ -649,3 +650,97 @@ def test_an_undo_is_only_done_when_every_digest_is_the_old_one(ward: Ward) -> No
     assert outcome.state is RunState.ROLLBACK_FAILED
     (recovered,) = recovery.recover(ward.tools())
     assert recovered.state is RunState.ROLLED_BACK
+
+
+class Busy:
+    """A changer whose lock is taken, or not, each time it is asked; the rest is the patient's own."""
+
+    def __init__(self, ward: Ward, *held: bool) -> None:
+        self.held = list(held)
+        self.changer = ward.patient.changer()
+
+    def refuse_held(self) -> None:
+        if self.held.pop(0):
+            raise Refused("locked by run first")
+
+    def hold(self, run_id: str) -> AbstractContextManager[None]:
+        return self.changer.hold(run_id)
+
+    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
+        return self.changer.write(settings_text, expected=expected, cancelled=cancelled)
+
+
+def test_a_run_that_begins_while_a_dry_run_looks_is_named_as_the_holder_and_not_as_unfinished(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.history.start().record(RunEvent.STARTED, kind="apply", fix="batch-floor")
+    with pytest.raises(Refused, match="locked by run first"):
+        treat.preview(plan, dataclasses.replace(ward.tools(GOOD), changer=Busy(ward, False, True)))
+
+
+def test_a_run_that_ends_while_a_dry_run_looks_is_not_in_its_way(ward: Ward) -> None:
+    class Ending(JournalFolder):
+        """Its one run ends after it was first listed."""
+
+        def list(self) -> tuple[RunSummary, ...]:
+            found = super().list()
+            if found[0].state is RunState.OPEN:
+                self.resume(found[0].run_id).record(RunEvent.ENDED, state=RunState.UNDONE)
+            return found
+
+    plan = ward.plan()
+    ward.history.start().record(RunEvent.STARTED, kind="apply", fix="batch-floor")
+    history = Ending(ward.state / "journal", ward.clock.now_s)
+    treat.preview(plan, dataclasses.replace(ward.tools(GOOD), history=history, changer=Busy(ward, False, False)))
+
+
+def test_another_run_that_begins_meanwhile_is_not_called_unfinished_either(ward: Ward) -> None:
+    class Following(JournalFolder):
+        """As its one run ends, another begins."""
+
+        def list(self) -> tuple[RunSummary, ...]:
+            found = super().list()
+            if len(found) == 1:
+                self.resume(found[0].run_id).record(RunEvent.ENDED, state=RunState.UNDONE)
+                self.start().record(RunEvent.STARTED, kind="apply", fix="batch-floor")
+            return found
+
+    plan = ward.plan()
+    ward.history.start().record(RunEvent.STARTED, kind="apply", fix="batch-floor")
+    history = Following(ward.state / "journal", ward.clock.now_s)
+    treat.preview(plan, dataclasses.replace(ward.tools(GOOD), history=history, changer=Busy(ward, False, False)))
+
+
+class Stubborn(FakePatient):
+    """Its controller looks at a file once: what it refused it tries again only when there is a new generation."""
+
+    refused = 0
+
+    def controller(self, url: str) -> ControllerState:
+        wanted = self.settings_text()
+        if self.refuses(wanted):
+            self.refused = generation_of(wanted)
+        if generation_of(wanted) == self.refused:
+            return ControllerState(generation_of(self.folder.read(EFFECTIVE)), self.refused, failed=True)
+        return super().controller(url)
+
+
+def test_what_a_server_refused_for_a_while_is_asked_of_it_again_by_the_next_recovery(tmp_path: Path) -> None:
+    ward = Ward(tmp_path / "stack")
+    ward.patient = Stubborn(ward.state)
+    plan = ward.plan()
+    ward.patient.refuses = lambda _: True
+    failed = treat.apply(plan, ward.tools(GOOD))
+    assert failed.state is RunState.ROLLBACK_FAILED
+    assert isinstance(failed.error, RollbackFailed)
+    generation = generation_of(ward.settings)
+    (again,) = recovery.recover(ward.tools())
+    assert again.state is RunState.ROLLBACK_FAILED
+
+    ward.patient.refuses = lambda _: False
+    (outcome,) = recovery.recover(ward.tools())
+    assert (outcome.state, outcome.error) == (RunState.UNDONE, None)
+    assert ward.is_old()
+    assert generation_of(ward.settings) > generation
+    settled = generation_of(ward.settings)
+    assert recovery.recover(ward.tools()) == ()
+    assert generation_of(ward.settings) == settled

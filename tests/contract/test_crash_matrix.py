@@ -1,0 +1,88 @@
+"""The crash matrix in short: every listed effect of each action is died at, and what that leaves is recovered exactly.
+
+`make crash-matrix` goes through all of it; here recovery is killed at some of its effects only.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.crash_matrix_cuts import Record, cuts
+from latencydoctor.model.effects import Effect
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+
+def told(module: str, *words: str) -> dict[str, object]:
+    """The last line of one part of the matrix."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(("action", "least"), [("apply", 60), ("rollback", 50)])
+def test_a_kill_at_any_listed_effect_ends_in_exactly_the_old_or_the_new_state(
+    action: str, least: int, tmp_path: Path
+) -> None:
+    found = told("crash_matrix_kills", str(tmp_path / "ward"), action, "40")
+    assert found["wrong"] == []
+    assert found["unknown"] == 0
+    assert int(str(found["kills"])) >= least
+    assert found["effects"] == sorted(effect.name for effect in Effect)
+
+
+def test_a_journal_cut_at_any_byte_is_recovered_exactly(tmp_path: Path) -> None:
+    found = told("crash_matrix_cuts", str(tmp_path / "ward"), "apply judged", "60")
+    assert found["wrong"] == []
+    assert int(str(found["kills"])) >= 60
+
+
+FORGETFUL = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from benchmarks import crash_matrix_kills as kills
+from benchmarks.crash_matrix_patient import Patient
+from benchmarks.crash_matrix_program import Moment, warm
+from latencydoctor.app import recovery
+from latencydoctor.app.runs import Phase
+from latencydoctor.model.effects import Effect
+
+real, tally, folder = recovery.read_run, kills.Tally(), Path(sys.argv[1])
+folder.mkdir()
+with kills.small_stack(folder / "stack"):
+    patient = Patient(folder / "stack", folder / "shelf")
+    warm(patient.state)
+    trial = kills.prepared(patient, "apply")
+    for forgetful in (False, True):
+        if forgetful:
+            recovery.read_run = lambda *given: replace(real(*given), phase=Phase.NOTHING)
+        patient.restore(trial.start)
+        assert kills.dies(trial, trial.arguments, Moment(Effect.FILE_RENAME, after=True, nth=1), tally)
+        kills.recover(trial, patient.journalled(trial.known), ["killed"], tally)
+        print(tally.unknown, *tally.wrong)
+"""
+
+
+def test_a_recovery_that_undoes_nothing_is_found_out(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORGETFUL, str(tmp_path / "ward")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["0", "1 killed: the other state"]), done
+
+
+def test_every_byte_of_every_record_is_a_place_to_cut() -> None:
+    records = (Record(0, 40, "a"), Record(40, 50, "a"), Record(50, 53, "b"))
+    found = cuts(records, 1)
+    assert {cut for record, cut in found if record is records[0]} == {0, 16, 32, 39}
+    assert {cut for record, cut in found if record is records[1]} == set(range(40, 50))
+    assert {cut for record, cut in found if record is records[2]} == {50, 51, 52}
