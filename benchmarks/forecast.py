@@ -65,8 +65,8 @@ class Result:
 
     @property
     def called_right(self) -> bool:
-        """Whether stable was called stable, and unstable unstable."""
-        return bool(self.predicted.unstable) == self.case.overloaded and self.grows == self.case.overloaded
+        """Whether stable was called stable, and unstable, which it then turned out to be, unstable."""
+        return bool(self.predicted.unstable) == self.case.overloaded and (self.grows or not self.case.overloaded)
 
     @property
     def error_ratio(self) -> float:
