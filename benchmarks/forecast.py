@@ -29,7 +29,6 @@ from benchmarks.forecast_stack import Answers, Executions, Load, Patient, offer,
 from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.curve import BatchTime, ServiceCurve, fit
 from latencydoctor.forecast.estimate import Estimate, estimate
-from latencydoctor.forecast.handover import with_handover
 from latencydoctor.forecast.queue import SETTLING_SHARE, Scenario
 from latencydoctor.stack.settings import BatchingSettings
 
@@ -117,14 +116,10 @@ def calibrated(found: Patient, case: Case) -> Calibration:
         sys.exit(f"the calibration of {case.accelerator} failed: {curve}")
     took = [value for value in answers.took_ms if value is not None]
     outside_ms = sum(took) / len(took) - executions.request_total_ms / max(1, executions.requests)
-    # The rate that came, not the one that was asked for: chance makes a per cent of difference.
-    came_rps = len(answers.intended_ms) / (answers.intended_ms[-1] - answers.intended_ms[0]) * 1000
-    scenario = Scenario(Traffic(came_rps), curve, case.batching)
-    curve = with_handover(scenario, executions.queue_total_ms / max(1, executions.requests)).curve
     print(
         f"{case.accelerator}: {curve.host_ms:.1f} ms + {curve.item_ms:.2f} ms a request "
         f"(known to {curve.error_ratio:.1%}, slope to {curve.slope_error_ms:.2f}), "
-        f"{curve.gap_ms:.1f} ms between executions, {outside_ms:.1f} ms outside; "
+        f"{outside_ms:.1f} ms outside; "
         f"from {len(times)} batch sizes of {case}, sent late by {answers.late_p99_ms:.1f} ms at p99",
         flush=True,
     )

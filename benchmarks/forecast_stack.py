@@ -32,14 +32,13 @@ BASE = Settings()
 class Executions:
     """Executions by batch size since the model was loaded: how many, and the time they took together, ms.
 
-    `request_total_ms` is what all requests took in the server, `queue_total_ms` what of it they waited.
+    `request_total_ms` is what all requests took in the server.
     """
 
     counts: Mapping[int, int]
     total_ms: Mapping[int, float]
     requests: int
     request_total_ms: float
-    queue_total_ms: float
 
     def since(self, before: Executions) -> Executions:
         """What was executed after `before`."""
@@ -48,7 +47,6 @@ class Executions:
             {size: took - before.total_ms.get(size, 0.0) for size, took in self.total_ms.items()},
             self.requests - before.requests,
             self.request_total_ms - before.request_total_ms,
-            self.queue_total_ms - before.queue_total_ms,
         )
 
 
@@ -83,17 +81,16 @@ class Patient:
             answer = client.get_inference_statistics(BASE.inference.model, client_timeout=STATISTICS_S)
         counts: dict[int, int] = {}
         total_ms: dict[int, float] = {}
-        requests, request_ns, queue_ns = 0, 0, 0
+        requests, request_ns = 0, 0
         for version in answer.model_stats:
             requests += int(version.inference_stats.success.count)
             request_ns += int(version.inference_stats.success.ns)
-            queue_ns += int(version.inference_stats.queue.ns)
             for batch in version.batch_stats:
                 size = int(batch.batch_size)
                 counts[size] = counts.get(size, 0) + int(batch.compute_infer.count)
                 took = int(batch.compute_input.ns) + int(batch.compute_infer.ns) + int(batch.compute_output.ns)
                 total_ms[size] = total_ms.get(size, 0.0) + took / 1e6
-        return Executions(counts, total_ms, requests, request_ns / 1e6, queue_ns / 1e6)
+        return Executions(counts, total_ms, requests, request_ns / 1e6)
 
 
 @contextlib.contextmanager

@@ -111,16 +111,14 @@ def _preferred(held: int, waiting: int, fits: int, rules: Rules) -> int:
 class Server:
     """Instances behind one batcher, fed with arrival times (ms, ascending).
 
-    `times_ms[n]` is how long an execution of n requests takes, and `gap_ms` passes before an instance begins the next.
-    `latencies_ms` are those of all served requests in the order in which they left, `sizes` the executed batches and
-    `busy_ms` what they took together.
+    `times_ms[n]` is how long an execution of n requests takes. `latencies_ms` are those of all served requests in the
+    order in which they left, `sizes` the executed batches and `busy_ms` what they took together.
     """
 
     arrivals: Sequence[float]
     times_ms: Sequence[float]
     batching: Batching
     instances: int = 1
-    gap_ms: float = 0.0
     now_ms: float = 0.0
     head: int = 0
     latencies_ms: list[float] = field(default_factory=list)
@@ -244,7 +242,7 @@ class Server:
     def _execute(self, members: list[float]) -> None:
         took_ms = self.times_ms[len(members)]
         end_ms = self.now_ms + took_ms
-        heapq.heapreplace(self._free, end_ms + self.gap_ms)
+        heapq.heapreplace(self._free, end_ms)
         self.busy_ms += took_ms
         self.sizes.append(len(members))
         self.served(members, end_ms)

@@ -46,7 +46,6 @@ class ServiceCurve:
 
     Where measured times bend, `knots` (size, ms) hold them and the line only continues beyond the last. `error_ratio`
     is the standard error where times were measured (sizes around `centre`), `slope_error_ms` that of `item_ms`.
-    `gap_ms` passes between an execution's end and the next one's start when batches follow each other.
     """
 
     host_ms: float
@@ -55,7 +54,6 @@ class ServiceCurve:
     slope_error_ms: float = 0.0
     centre: float = 0.0
     knots: tuple[tuple[int, float], ...] = ()
-    gap_ms: float = 0.0
 
     def batch_ms(self, size: float) -> float:
         """How long an execution of this many requests takes."""
@@ -75,7 +73,6 @@ class ServiceCurve:
             host_ms=self.host_ms * factor,
             item_ms=self.item_ms * factor,
             slope_error_ms=self.slope_error_ms * factor,
-            gap_ms=self.gap_ms * factor,
             knots=tuple((size, took_ms * factor) for size, took_ms in self.knots),
         )
 

@@ -64,15 +64,13 @@ class Scenario:
 class Outcome:
     """Latencies of one simulated stretch, ms, ascending; `hit_ratio` of all requests took `hit_ms` instead.
 
-    `utilisation_ratio` is the share of time that instances executed, `batch_size_mean` what an execution held and
-    `wait_mean_ms` what a request waited for its execution.
+    `utilisation_ratio` is the share of time that instances executed, `batch_size_mean` what an execution held.
     `vip_ms` and `standard_ms` are those of each priority level, empty without levels.
     """
 
     latencies_ms: tuple[float, ...]
     utilisation_ratio: float
     batch_size_mean: float
-    wait_mean_ms: float
     hit_ratio: float = 0.0
     hit_ms: float = 0.0
     vip_ms: tuple[float, ...] = field(default=(), repr=False)
@@ -89,7 +87,7 @@ class Outcome:
 def capacity_rps(curve: ServiceCurve, batching: Batching, instances: int = 1) -> float:
     """The rate that so many instances sustain when batches are as large as a backlog makes them."""
     size = batching.size_under_load
-    return size / max(curve.batch_ms(size) + curve.gap_ms, COUNTING_ERROR) * 1000 * instances
+    return size / max(curve.batch_ms(size), COUNTING_ERROR) * 1000 * instances
 
 
 def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> Outcome | None:
@@ -108,7 +106,6 @@ def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> 
         latencies_ms=_ascending(server.latencies_ms[settled:], scenario.outside_ms),
         utilisation_ratio=min(1.0, busy),
         batch_size_mean=count / len(server.sizes),
-        wait_mean_ms=(sum(server.latencies_ms) - sum(size * server.times_ms[size] for size in server.sizes)) / count,
         hit_ratio=scenario.hit_ratio,
         hit_ms=scenario.hit_ms,
         vip_ms=_ascending(levels[0][round(len(levels[0]) * SETTLING_SHARE) :], scenario.outside_ms),
@@ -121,11 +118,9 @@ def _served(scenario: Scenario, arrivals: list[float], seed: int) -> Server:
     if scenario.vip_ratio > 0 and scenario.batching.enabled:
         dice = random.Random(seed + 1)
         first = [dice.random() < scenario.vip_ratio for _ in arrivals]
-        server: Server = TwoLevels(
-            arrivals, times_ms, scenario.batching, scenario.instances, scenario.curve.gap_ms, first=first
-        )
+        server: Server = TwoLevels(arrivals, times_ms, scenario.batching, scenario.instances, first=first)
     else:
-        server = Server(arrivals, times_ms, scenario.batching, scenario.instances, scenario.curve.gap_ms)
+        server = Server(arrivals, times_ms, scenario.batching, scenario.instances)
     server.run()
     return server
 
