@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencydoctor.app.ports import Observer
+from latencydoctor.app.witness import ask_queue
 from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
 from latencydoctor.cli.sources_wiring import (
     DiagnoseRequest,
@@ -112,7 +113,12 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
     refuse_unknown_thresholds(configuration, playbook, content.causes)
     observed = _observe(request, configuration, content, observer)
     collected, evidence = observed.collected, observed.evidence
-    diagnosis = conclude(evidence, Knowledge(playbook, content.causes, configuration.thresholds))
+    slo_p99_ms = configuration.slo.p99_ms
+    diagnosis = conclude(
+        evidence,
+        Knowledge(playbook, content.causes, configuration.thresholds),
+        lambda rule, seen: ask_queue(rule, seen, slo_p99_ms),
+    )
     return Diagnosed(collected, evidence, diagnosis, configuration)
 
 

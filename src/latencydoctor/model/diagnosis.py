@@ -90,11 +90,27 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecasted:
+    """What a simulated queue says of a suspicion: whether undoing it alone would bring latency back, and the figures.
+
+    UNKNOWN where the queue cannot explain what was measured, or lacks a figure; `reason` says it in words. Latencies
+    are p99 in ms, None where there is no bound or nothing is known.
+    """
+
+    answer: Answer
+    reason: str
+    measured_p99_ms: float | None = None
+    undone_p99_ms: float | None = None
+    limit_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """The one cause, with what it means, what to do, what not to do, and the fix that would be planned.
 
     `witnesses` are the families of signals that agree, each counted once; `against` are the comparisons that would
-    refute it; `folded` are causes that look true as its artefacts. `scaling` says what more replicas would do.
+    refute it; `folded` are causes that look true as its artefacts. `scaling` says what more replicas would do, and
+    `forecast` whether undoing it would be enough.
     """
 
     id: str
@@ -110,6 +126,7 @@ class Cause:
     witnesses: tuple[str, ...] = ()
     against: tuple[Finding, ...] = ()
     folded: tuple[Suspect, ...] = ()
+    forecast: Forecasted | None = None
 
 
 @dataclass(frozen=True, slots=True)

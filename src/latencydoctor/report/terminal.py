@@ -13,7 +13,7 @@ from latencydoctor.report.onset import on_screen
 from latencydoctor.report.suspects import beside_the_cause
 from latencydoctor.report.terminal_block import block, line
 from latencydoctor.report.units import amount, clock, span
-from latencydoctor.report.wording import before, compared, name
+from latencydoctor.report.wording import before, compared, name, undone
 
 _STATE_STYLE = {
     IncidentState.HEALTHY: "bold green",
@@ -74,6 +74,8 @@ def _cause(cause: Cause, *, wide: bool) -> list[RenderableType]:
     rows: list[RenderableType] = [line("CAUSE", title), line("", plain(cause.meaning))]
     if cause.evidence:
         rows.append(block("PROOF", _findings(cause.evidence) if wide else _stacked(cause.evidence)))
+    if cause.forecast is not None and cause.forecast.answer is not Answer.UNKNOWN:
+        rows.append(line("FORECAST", Text(undone(cause.forecast))))
     if cause.symptoms or cause.folded:
         rows.append(line("SYMPTOMS", _symptoms(cause)))
     rows.append(line("DO", Text(cause.advice, style="bold")))

@@ -170,6 +170,11 @@ def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
         raise ContentError(f"log rule {', '.join(culprits)}: {error.message}", hint=hint) from error
 
 
+def patterns_of(rules: Sequence[LogRule]) -> list[str]:
+    """All patterns that make a line worth looking at."""
+    return _patterns(rules)[0]
+
+
 def _seldom(rules: Sequence[LogRule]) -> set[str]:
     """Patterns of which it matters only whether they have been seen at all."""
     others = {pattern for one in _all_ways(rules) for patterns in _marks(one)[1:] for pattern in patterns}

@@ -30,7 +30,7 @@ class Copies:
 
     def take(self, told: Told) -> list[Told]:
         """The tellings that are sure to be no copies now that this one has come."""
-        if self._is_of_another_rank(told) or self._is_reprint(told):
+        if self._is_of_another_rank(told) or self._is_of_another_program(told) or self._is_reprint(told):
             return []
         run = self._run
         if told.only_echoes:
@@ -63,6 +63,14 @@ class Copies:
             self._last.clear()
         self._last[key] = told
         return False
+
+    def _is_of_another_program(self, told: Told) -> bool:
+        """Whether a server tells again what its back end has just told, with the same figures."""
+        last = self._last.get((told.rule_id, told.source))
+        if last is None or not told.numbers or told.numbers != last.numbers:
+            return False
+        others = bool(told.program and last.program) and told.program != last.program
+        return others and near(told, last, _ALIKE_WITHIN_S, _ALIKE_WITHIN_LINES)
 
     def _is_of_another_rank(self, told: Told) -> bool:
         # Ranks differ in device, process and sizes; the words are the same.

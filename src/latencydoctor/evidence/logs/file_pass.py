@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
+from latencydoctor.evidence.logs.continuing import Open, opens_dump
 from latencydoctor.evidence.logs.counting import Announce, Counting, Counts
 from latencydoctor.evidence.logs.damage import split_interleaved
 from latencydoctor.evidence.logs.dating import Dating
@@ -19,7 +21,7 @@ from latencydoctor.evidence.logs.judging import Hit, hits_of, is_benign, rank_of
 from latencydoctor.evidence.logs.lines import LineRecord, read_line, read_raw
 from latencydoctor.evidence.logs.lookback import LookBack
 from latencydoctor.evidence.logs.pieces import gather_pieces, is_piece
-from latencydoctor.evidence.logs.records import Open, Records
+from latencydoctor.evidence.logs.records import Records
 from latencydoctor.evidence.logs.told import KEPT_BYTES, KEPT_CHARACTERS, At, Told
 from latencydoctor.evidence.logs.unclassified import Loud
 from latencydoctor.model.evidence import Severity, Window
@@ -83,6 +85,10 @@ class FilePass:
             self._mark(line, record, hits, meaning.marks)
         if may_speak and not one.benign:
             self._judge(line, record, one, meaning)
+        elif one.loud is not None and one.block == 0 and TRACEBACK in record.text:
+            # What nobody knows is told with its root exception.
+            root = exception_after(line.data, line.lines_after())
+            one.loud = replace(one.loud, text=f"{one.loud.text}: {root}") if root else one.loud
 
     def _mark(self, line: RawLine, record: LineRecord, hits: frozenset[int], ways: tuple[Way, ...]) -> None:
         """A line decides on others: those before it must be told first."""
@@ -111,8 +117,7 @@ class FilePass:
         level = record.level or (one.level if record.continued else "")
         if meaning.benign and record.event not in self._book.first_way and self._is_benign(meaning, record, level):
             # Of a record whose head is known as benign (a dump of arguments), so are its further lines.
-            opens = one.headed or record.text.rstrip().endswith(("{", "[", "("))
-            one.benign = one.benign or (one.head == line.number and opens)
+            one.benign = one.benign or (one.head == line.number and (one.headed or opens_dump(record.text)))
             return
         found = self._found(record, meaning, level)
         block = -1 if line.number == one.head else one.block
@@ -175,6 +180,7 @@ class FilePass:
             teller=self._teller(record, rank),
             rank=rank,
             reprint=one.reprint,
+            program=record.program,
             anywhere=record.program == "kernel",
             file_line=record.file_line or one.file_line,
             began_s=record.began_s,

@@ -14,7 +14,7 @@ from latencydoctor.evidence.logs.blocks import LOOK_BACK_BYTES, RawLine
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.lines import LineRecord, clean, read_line
 
-_FURTHEST_LINES = 256
+_FURTHEST_LINES = 512
 _NEAREST_LINES = 4
 _REMEMBERED = 1024
 _TIMES_KEPT = 256

@@ -51,6 +51,7 @@ class Told(At):
     source: str = ""
     teller: str = ""
     rank: str = ""
+    program: str = ""
     reprint: bool = False
     anywhere: bool = False
     file_line: str = ""
