@@ -6,8 +6,10 @@
 One run for each accelerator is looked at: its executions by batch size give the curve, its client the time outside the
 server. Every other run is predicted from that and its settings and nominal rate alone. Requests are sent open-loop at
 Poisson times by a process of its own and timed from the moment they were due. A run that is called unstable is
-confirmed by latencies that keep growing. On a machine that others use, start it with `chrt -r 10`: executions that wait
-for a processor are not what is forecast here (each line says how late the sender was). The last line is JSON: {"median_p99_error", "p90_p99_error", "coverage",
+confirmed by latencies that keep growing.
+
+On a machine that others use, start it with `chrt -r 10`: executions that wait for a processor are not what is forecast
+here (each line says how late the sender was). The last line is JSON: {"median_p99_error", "p90_p99_error", "coverage",
 "median_width", "unstable_correct", "cases"}; p90_p99_error is what nine in ten stay within.
 """
 
