@@ -27,8 +27,10 @@ def _free(busy: Busy, at_s: float) -> bool:
 
 
 def _some(rng: random.Random, lines: list[Line], busy: Busy, share: float) -> list[int]:
+    """Places of harmless lines, from the end, so that what is put in there moves none of the rest."""
     wanted = max(1, int(len(lines) * share))
-    return [index for index in rng.choices(range(len(lines)), k=wanted) if _free(busy, lines[index][0])]
+    drawn = set(rng.choices(range(len(lines)), k=wanted))
+    return sorted((index for index in drawn if _free(busy, lines[index][0])), reverse=True)
 
 
 def _windows(_rng: random.Random, lines: list[Line], _busy: Busy) -> None:

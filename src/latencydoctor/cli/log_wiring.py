@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from itertools import chain
 from typing import BinaryIO
 
@@ -33,6 +34,7 @@ class LogRequest:
     redact_prompts: bool = False
     levels: bool = False
     on_bytes: OnBytes = say_nothing
+    zone: tzinfo | None = None
 
     def check(self) -> None:
         """`UsageError` where nothing is named."""
@@ -53,7 +55,9 @@ class LogRequest:
 
 def read(request: LogRequest, rules: Sequence[LogRule], window: Window, standard_input: BinaryIO | None) -> Readings:
     """Read all of it once."""
-    options = LogOptions(on_bytes=request.on_bytes, redact_prompts=request.redact_prompts, levels=request.levels)
+    options = LogOptions(
+        on_bytes=request.on_bytes, redact_prompts=request.redact_prompts, levels=request.levels, zone=request.zone
+    )
     live = request.live(window, follow=False)
     files = LogFiles(request.paths, time.time, standard_input, options=options)
     if not live:
@@ -77,7 +81,13 @@ def follow(
         started = [(log, programs.enter_context(live_logs.running(log))) for log in request.live(window, follow=True)]
         sources += [FollowedPipe(program.output.fileno(), log.place, time.time()) for log, program in started]
         follower = Follower(
-            sources, rules, window, on_event, redact_prompts=request.redact_prompts, levels=request.levels
+            sources,
+            rules,
+            window,
+            on_event,
+            redact_prompts=request.redact_prompts,
+            levels=request.levels,
+            zone=request.zone,
         )
         readings = follower.run()
         ended_badly = [(log, "" if follower.stop.is_set() else program.complaint()) for log, program in started]

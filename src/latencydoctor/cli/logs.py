@@ -43,6 +43,9 @@ def logs(
     ] = None,
     since: Annotated[str, typer.Option("--since", help="From this time on: RFC 3339, epoch, or 30m ago.")] = "",
     until: Annotated[str, typer.Option("--until", help="Up to this time; the same forms.")] = "",
+    zone: Annotated[
+        str, typer.Option("--zone", help="Of stamps that name none: Europe/Berlin, +02:00. Else UTC.")
+    ] = "",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Tell of events as they come; Ctrl-C sums up.")
     ] = False,
@@ -73,14 +76,14 @@ def logs(
       kubectl logs deploy/triton | latencydoctor logs -
       latencydoctor logs --kubectl app=triton --follow
     """
-    from latencydoctor.cli import log_wiring, progress
+    from latencydoctor.cli import log_wiring, progress, times
     from latencydoctor.content.locate import locate
     from latencydoctor.content.rules import load_log_rules
 
     window = _window(since, until)
     named = tuple(paths or ()), tuple(kubectl or ()), tuple(journal or ())
     meter = progress.Meter()
-    request = log_wiring.LogRequest(*named, namespace, redact_prompts, levels, meter.add)
+    request = log_wiring.LogRequest(*named, namespace, redact_prompts, levels, meter.add, times.zone(zone, "--zone"))
     request.check()
     rules = load_log_rules(locate(content))
     stdin = None if sys.stdin is None else sys.stdin.buffer

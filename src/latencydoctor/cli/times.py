@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from latencydoctor.errors import UsageError
 
@@ -66,3 +66,20 @@ def _number_or_date_s(text: str) -> float:
         return float(text)
     parsed = datetime.fromisoformat(text)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+
+
+def zone(text: str, option: str) -> tzinfo | None:
+    """The zone named as `Europe/Berlin`, `UTC` or `+02:00`; None when the text is empty."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    if not text:
+        return None
+    offset = re.fullmatch(r"([+-])(\d\d):?([0-5]\d)", text, re.ASCII)
+    try:
+        if offset is None:
+            return ZoneInfo(text)
+        length = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return timezone(-length if offset[1] == "-" else length)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        hint = "Write it as Europe/Berlin, UTC or +02:00."
+        raise UsageError(f"{option} is {text!r}, which is no time zone known here", hint=hint) from error

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from latencydoctor.evidence.climb import CLIMBS, climbs
+from latencydoctor.evidence.course import COURSES, courses
 from latencydoctor.evidence.derived import DERIVED_SIGNALS, derive
 from latencydoctor.evidence.incident import Judgement, judge
 from latencydoctor.evidence.measures import compare, measure_fact, measure_series
 from latencydoctor.evidence.onset import first_movers
 from latencydoctor.evidence.series import Grid, Points, make_grid, place
-from latencydoctor.evidence.spread import SPREADS, spreads
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.evidence import Collected, Evidence, Gap, GapReason, IncidentState, Measure
 from latencydoctor.model.rule import SignalName
@@ -41,8 +40,7 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         for fact in collected.facts
         if fact.signal in names and fact.signal not in known
     ]
-    of_the_course = (*spreads(points, names, grid, judgement), *climbs(points, names, grid, judgement))
-    measures += [*of_the_course, *derive(measures)]
+    measures += [*courses(points, names, grid, judgement), *derive(measures)]
     in_incident = judgement.incident.state is IncidentState.INCIDENT
     movers = (
         first_movers(points, grid, judgement.first, judgement.baseline) if in_incident and judgement.baseline else ()
@@ -89,7 +87,7 @@ def _telling(gaps: Sequence[Gap]) -> list[Gap]:
 def _unoffered(signals: Sequence[SignalName]) -> list[Gap]:
     """For signals that no source said a word about; what is known of a gap comes before these."""
     made_of = dict(reversed(DERIVED_SIGNALS))
-    made_of |= {spread: (signal,) for spread, signal in (SPREADS | CLIMBS).items()}
+    made_of |= {course: (signal,) for course, signal in COURSES.items()}
     return [
         Gap(name.id, GapReason.NOT_CONFIGURED, f"it follows from {' and '.join(made_of[name.id])}")
         if name.id in made_of

@@ -29,7 +29,7 @@ class LiveLogs:
     def read(self, rules: Sequence[LogRule], window: Window) -> Readings:
         """Events of `rules` in `window`; a gap for a program that complained."""
         scanner = scanner_for(rules)
-        reader = LogReader(rules, window, scanner, redact_prompts=self._options.redact_prompts)
+        reader = LogReader(rules, window, scanner, zone=self._options.zone, redact_prompts=self._options.redact_prompts)
         levels = LevelCounter() if self._options.levels else None
         reading = Reading(reader, window, ScanAhead(scanner, 0), self._options.on_bytes, levels)
         portion = Portion(CHUNK_BYTES, MAX_UNPACKED_BYTES)

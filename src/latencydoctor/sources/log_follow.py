@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from latencydoctor.evidence.logs.blocks import Block, Look, Piece, number
 from latencydoctor.evidence.logs.compiled import scanner_for
@@ -44,6 +45,7 @@ class Follower:
         on_event: OnEvent,
         *,
         redact_prompts: bool = False,
+        zone: tzinfo | None = None,
         levels: bool = False,
     ) -> None:
         self._sources = tuple(sources)
@@ -51,6 +53,7 @@ class Follower:
         self._window = window
         self._on_event = on_event
         self._redact_prompts = redact_prompts
+        self._zone = zone
         self._turn = threading.Lock()
         self._scanner = scanner_for(rules)
         self._levels = LevelCounter() if levels else None
@@ -76,7 +79,7 @@ class Follower:
                 pass
 
     def _reader(self, scanner: Scanner) -> LogReader:
-        return LogReader(self._rules, self._window, scanner, redact_prompts=self._redact_prompts)
+        return LogReader(self._rules, self._window, scanner, zone=self._zone, redact_prompts=self._redact_prompts)
 
     def _follow(self, source: Followed, reader: LogReader, result: _Result) -> None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
 
 from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
@@ -46,12 +47,14 @@ class LogOptions:
     """How files are read.
 
     `processors` is by how many processes at most, None by as many as there are processors, up to `log_jobs.MOST`; the
-    result does not depend on it. `redact_prompts` blanks what users wrote, `levels` counts every line's level.
+    result does not depend on it. `redact_prompts` blanks what users wrote, `levels` counts every line's level,
+    `zone` is that of stamps which name none (else what a wrapper's stamps teach, else UTC).
     """
 
     processors: int | None = None
     on_bytes: OnBytes = say_nothing
     redact_prompts: bool = False
+    zone: tzinfo | None = None
     levels: bool = False
     max_unpacked_bytes: int = MAX_UNPACKED_BYTES
     worth_bytes: int = log_jobs.WORTH_BYTES
@@ -171,7 +174,7 @@ class LogFiles:
         threads: int = 0,
         on_bytes: OnBytes | None = None,
     ) -> Reading:
-        reader = LogReader(rules, window, scanner, redact_prompts=self._options.redact_prompts)
+        reader = LogReader(rules, window, scanner, zone=self._options.zone, redact_prompts=self._options.redact_prompts)
         levels = LevelCounter() if self._options.levels else None
         return Reading(reader, window, ScanAhead(scanner, threads), on_bytes or self._options.on_bytes, levels)
 

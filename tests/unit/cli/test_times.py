@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latencydoctor.cli.times import length_s, moment_s, span_s
+from latencydoctor.cli.times import length_s, moment_s, span_s, zone
 from latencydoctor.errors import UsageError
 
 
@@ -98,3 +99,21 @@ def test_no_span(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         span_s(text, "--baseline", 100_000.0)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "offset_s"), [("+02:00", 7200), ("-0730", -27000), ("UTC", 0), ("Europe/Berlin", 3600), ("+00:00", 0)]
+)
+def test_a_zone_is_a_name_or_an_offset(text: str, offset_s: int) -> None:
+    named = zone(text, "--zone")
+    assert named is not None
+    offset = datetime(2026, 1, 15, tzinfo=named).utcoffset()
+    assert offset is not None
+    assert offset.total_seconds() == offset_s
+
+
+def test_no_zone_is_none_and_a_wrong_one_is_said_to_be() -> None:
+    assert zone("", "--zone") is None
+    for wrong in ("Mars/Olympus", "+25:00", "../etc/passwd", "+2"):
+        with pytest.raises(UsageError, match="--zone"):
+            zone(wrong, "--zone")

@@ -6,7 +6,7 @@ import pytest
 
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
-from latencydoctor.evidence.climb import LEAST_RISE_RATIO, climbs
+from latencydoctor.evidence.course import LEAST_RISE_RATIO, courses
 from latencydoctor.evidence.incident import Judgement
 from latencydoctor.evidence.series import Points, make_grid, place
 from latencydoctor.model.evidence import Incident, IncidentState, Measure, Proof, Series
@@ -24,7 +24,7 @@ def found(before: tuple[float, ...], during: tuple[float, ...], *, baseline: boo
     points: dict[str, Points] = {SIGNAL: place(series, grid)}
     incident = Incident(IncidentState.INCIDENT, "", None, None, None, None, 5, 5)
     span = (0, len(before) - 1) if baseline else None
-    return climbs(points, NAMES, grid, Judgement(incident, len(before), len(values) - 1, span))
+    return courses(points, NAMES, grid, Judgement(incident, len(before), len(values) - 1, span))
 
 
 def test_a_leak_climbs_in_every_window_until_the_device_is_full() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
+from latencydoctor.evidence.course import courses
 from latencydoctor.evidence.incident import Judgement
 from latencydoctor.evidence.series import Points, make_grid, place
-from latencydoctor.evidence.spread import spreads
 from latencydoctor.model.evidence import Incident, IncidentState, Measure, Proof, Series
 
 NAMES = {name.id: name for name in read_signals(locate())[0]}
@@ -22,7 +22,7 @@ def found(values: tuple[float, ...], baseline: tuple[int, int] | None = (0, 3), 
     grid = make_grid(times[-1], 10.0, [series])
     points: dict[str, Points] = {"compute_time_ms": place(series, grid)}
     incident = Incident(IncidentState.INCIDENT, "", None, None, None, None, 5, 5)
-    return spreads(points, NAMES, grid, Judgement(incident, first, len(values) - 1, baseline))
+    return courses(points, NAMES, grid, Judgement(incident, first, len(values) - 1, baseline))
 
 
 def test_neighbouring_windows_are_compared_now_and_before() -> None:
