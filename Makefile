@@ -88,7 +88,7 @@ drills: setup ## how often each fault done to the real stack is diagnosed right 
 accuracy: setup ## how often the cause is right: the fault matrix in a real Prometheus, SEEDS=5 times each (QUICK=1: every fifth case, once)
 	@$(BIN)/python -m benchmarks.accuracy
 
-bench-forecast: setup ## forecasts of p99 held against a real Triton: settings x rates on simulated accelerators (17 minutes)
+bench-forecast: setup ## forecasts of p99 held against a real Triton: settings x rates on simulated accelerators (16 minutes)
 	@$(BIN)/python -m benchmarks.forecast
 
 race: setup ## the matrix' vLLM cases to two other tools at pinned versions and to this one (QUICK=1: seven of them)

@@ -30,7 +30,10 @@ BASE = Settings()
 
 @dataclass(frozen=True, slots=True)
 class Executions:
-    """Executions by batch size since the model was loaded: how many, and the time they took together, ms."""
+    """Executions by batch size since the model was loaded: how many, and the time they took together, ms.
+
+    `request_total_ms` is what all requests took in the server.
+    """
 
     counts: Mapping[int, int]
     total_ms: Mapping[int, float]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,11 +15,15 @@ from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from latencydoctor.app.forecasting import Forecast
+    from latencydoctor.cli.wiring import DiagnoseRequest
     from latencydoctor.forecast.situation import Situation
 
 _SERVICE_TIME = re.compile(r"(.+?)\+(.+)")
 _MOST = 1e9
+_FILE_WIDTH = 120
 
 
 def forecast(
@@ -122,12 +127,11 @@ def forecast(
     raise typer.Exit(ExitCode.OK)
 
 
-def _seen(request: object, replicas: int) -> Situation:
+def _seen(request: DiagnoseRequest, replicas: int) -> Situation:
     """The service as its sources or a bundle show it."""
     from latencydoctor.cli import wiring
     from latencydoctor.forecast.situation import of
 
-    assert isinstance(request, wiring.DiagnoseRequest)
     seen = wiring.observe(request, streams.show_progress)
     return of(seen.evidence, seen.collected, replicas)
 
@@ -190,26 +194,22 @@ def _write(found: Forecast, form: Format, output: Path | None) -> None:
 
         out.document(machine.dump(found), output)
         return
+    if output is None:
+        _show(found, streams.stdout())
+        return
+    from rich.console import Console
+
+    text = io.StringIO()
+    _show(found, Console(file=text, width=_FILE_WIDTH, color_system=None, markup=False, highlight=False))
+    out.document(text.getvalue(), output)
+
+
+def _show(found: Forecast, console: Console) -> None:
     from latencydoctor.report import forecast as report
 
-    def show(console: object) -> None:
-        from rich.console import Console
-
-        assert isinstance(console, Console)
-        report.head(simulated=found.simulated, console=console)
-        if found.rows:
-            report.show_rows([(row.settings, row.replicas, row.estimate) for row in found.rows], console)
-        for one in found.sizing:
-            report.show_sizing(one, console)
-        report.show_basis(found.basis, found.notes, found.measured_p99_ms, console)
-
-    if output is None:
-        show(streams.stdout())
-    else:
-        import io
-
-        from rich.console import Console
-
-        text = io.StringIO()
-        show(Console(file=text, width=120, color_system=None, markup=False, highlight=False))
-        out.document(text.getvalue(), output)
+    report.head(simulated=found.simulated, console=console)
+    if found.rows:
+        report.show_rows([(row.settings, row.replicas, row.estimate) for row in found.rows], console)
+    for one in found.sizing:
+        report.show_sizing(one, console)
+    report.show_basis(found.basis, found.notes, found.measured_p99_ms, console)

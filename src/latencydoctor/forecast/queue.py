@@ -11,7 +11,7 @@ from latencydoctor.forecast.batcher import Batching, Server
 from latencydoctor.forecast.curve import ServiceCurve
 from latencydoctor.forecast.priorities import TwoLevels
 
-__all__ = ["Batching", "Outcome", "Scenario", "capacity_rps", "simulate", "simulate_p99_ms"]
+__all__ = ["Batching", "Outcome", "Scenario", "capacity_rps", "simulate"]
 
 REQUESTS = 12_000
 SEED = 20261130
@@ -123,12 +123,6 @@ def _served(scenario: Scenario, arrivals: list[float], seed: int) -> Server:
         server = Server(arrivals, times_ms, scenario.batching, scenario.instances)
     server.run()
     return server
-
-
-def simulate_p99_ms(rate_rps: float, curve: ServiceCurve, batching: Batching, requests: int = REQUESTS) -> float | None:
-    """p99 of waiting plus execution, ms; None when requests arrive faster than they can be served."""
-    found = simulate(Scenario(Traffic(rate_rps), curve, batching), requests) if rate_rps > 0 else None
-    return None if found is None else found.percentile_ms(0.99)
 
 
 def percentile(ascending: Sequence[float], ratio: float) -> float:

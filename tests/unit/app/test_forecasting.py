@@ -68,6 +68,27 @@ def test_instances_replicas_and_hits_carry_more() -> None:
     assert load((HIT_RATIO, "0.5")) == pytest.approx(alone / 2)
 
 
+def test_more_instances_are_said_to_share_a_device() -> None:
+    found = forecast(SCENE, Question(values=((INSTANCES, "2"),)))
+    assert any("on one device they slow each other down" in note for note in found.notes)
+
+
+def test_measured_burstiness_is_told() -> None:
+    def basis(rates: tuple[float, ...]) -> str:
+        return forecast(replace(SCENE, rates_rps=rates, window_s=10.0), Question(values=GOOD)).basis[1]
+
+    assert basis(tuple(250.0 + (20.0 if number % 2 else -20.0) for number in range(12))).startswith(
+        "arrivals in groups"
+    )
+    swinging = tuple(250.0 + (25.0 if number % 8 < 4 else -25.0) for number in range(48))
+    assert basis(swinging).startswith("a rate that swings by ")
+
+
+def test_without_a_batcher_requests_go_one_by_one() -> None:
+    found = forecast(SCENE, Question(values=((ENABLED, "false"),), rates_rps=(20.0,)))
+    assert found.basis[2] == "batcher: no dynamic batching, one request an execution"
+
+
 def test_levels_are_asked_for_by_their_share() -> None:
     found = forecast(SCENE, Question(vip_ratio=0.2))
     assert found.rows[0].estimate.vip_p99_ms is not None

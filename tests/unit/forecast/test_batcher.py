@@ -112,17 +112,17 @@ def test_two_instances_share_the_work() -> None:
     assert (pairs.sizes, pairs.latencies_ms) == ([2, 2], [10.0] * 4)
 
 
-@pytest.mark.parametrize("load", [0.5, 0.8, 0.9])
+@pytest.mark.parametrize("load", [0.5, 0.8])
 def test_without_a_batcher_it_is_the_queue_of_one_server_and_constant_times(load: float) -> None:
     """M/D/1: the mean wait is rho s / 2(1 - rho) (Pollaczek and Khinchine)."""
-    server = served(poisson(load * 100, 200_000), FLAT, Batching(False, 0, 1, 0.0))
+    server = served(poisson(load * 100, 100_000), FLAT, Batching(False, 0, 1, 0.0))
     wait_ms = sum(server.latencies_ms) / len(server.latencies_ms) - 10.0
     assert wait_ms == pytest.approx(load * 10.0 / (2 * (1 - load)), rel=0.05)
 
 
 def test_two_servers_and_constant_times() -> None:
     """M/D/2 at 0.8: M/M/2's wait (17.8 ms) times Cosmetatos' factor for constant times, 0.5169."""
-    server = served(poisson(160.0, 200_000), FLAT, Batching(False, 0, 1, 0.0), 2)
+    server = served(poisson(160.0, 100_000), FLAT, Batching(False, 0, 1, 0.0), 2)
     wait_ms = sum(server.latencies_ms) / len(server.latencies_ms) - 10.0
     factor = 0.5 * (1 + (1 - 0.8) * (2 - 1) * (math.sqrt(4 + 5 * 2) - 2) / (16 * 0.8 * 2))
     assert wait_ms == pytest.approx(17.78 * factor, rel=0.05)
@@ -131,7 +131,7 @@ def test_two_servers_and_constant_times() -> None:
 def bulk_wait_ms(rate_per_ms: float, time_ms: float, largest: int) -> float:
     """The mean wait of M/D(1,b)/1, from the stationary chain of how many a departing batch leaves behind."""
     mean = rate_per_ms * time_ms
-    states = 200
+    states = 100
     arriving = [math.exp(-mean)]
     for count in range(1, states):
         arriving.append(arriving[-1] * mean / count)
@@ -151,11 +151,11 @@ def bulk_wait_ms(rate_per_ms: float, time_ms: float, largest: int) -> float:
     return queue / (time_ms + left[0] / rate_per_ms) / rate_per_ms
 
 
-@pytest.mark.parametrize(("largest", "load"), [(4, 0.5), (4, 0.85), (8, 0.7)])
+@pytest.mark.parametrize(("largest", "load"), [(4, 0.85), (8, 0.7)])
 def test_without_a_delay_it_is_the_queue_with_bulk_service(largest: int, load: float) -> None:
     """Each idle instance takes what waits, at most the largest batch: solved exactly by Bailey's embedded chain."""
     rate_rps = load * largest / 10.0 * 1000
-    server = served(poisson(rate_rps, 200_000), FLAT, Batching(True, 0, largest, 0.0))
+    server = served(poisson(rate_rps, 100_000), FLAT, Batching(True, 0, largest, 0.0))
     wait_ms = sum(server.latencies_ms) / len(server.latencies_ms) - 10.0
     assert wait_ms == pytest.approx(bulk_wait_ms(rate_rps / 1000, 10.0, largest), rel=0.05)
 

@@ -26,7 +26,7 @@ def p99(found: Band | None) -> Band:
     return found
 
 
-@pytest.mark.parametrize(("rate_rps", "batching"), [(310.0, GOOD), (500.0, GOOD), (230.0, BAD), (260.0, BAD)])
+@pytest.mark.parametrize(("rate_rps", "batching"), [(310.0, GOOD), (260.0, BAD)])
 def test_the_interval_holds_other_windows_with_other_curves(rate_rps: float, batching: Batching) -> None:
     one = scenario(rate_rps, batching)
     band = p99(estimate(one).p99_ms)

@@ -8,7 +8,7 @@ import pytest
 
 from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.curve import ServiceCurve
-from latencydoctor.forecast.queue import Batching, Scenario, capacity_rps, simulate, simulate_p99_ms
+from latencydoctor.forecast.queue import REQUESTS, Batching, Scenario, capacity_rps, simulate
 
 SMALL = ServiceCurve(20.0, 1.0)
 GOOD = Batching(enabled=True, preferred=16, maximum=32, wait_ms=100.0)
@@ -16,26 +16,31 @@ BAD = Batching(enabled=True, preferred=0, maximum=8, wait_ms=0.0)
 SHORT = Batching(enabled=True, preferred=16, maximum=32, wait_ms=20.0)
 
 
+def p99_ms(rate_rps: float, batching: Batching, requests: int = REQUESTS) -> float | None:
+    found = simulate(Scenario(Traffic(rate_rps), SMALL, batching), requests)
+    return None if found is None else found.percentile_ms(0.99)
+
+
 @pytest.mark.parametrize(
     ("batching", "rate", "measured_ms"), [(GOOD, 270.0, 118.0), (GOOD, 310.0, 114.0), (GOOD, 330.0, 105.0)]
 )
 def test_p99_is_near_what_a_real_triton_gave(batching: Batching, rate: float, measured_ms: float) -> None:
     """Measured on Triton 2.51 with the same simulated times: design notes of the bundled stack."""
-    assert simulate_p99_ms(rate, SMALL, batching) == pytest.approx(measured_ms, rel=0.15)
+    assert p99_ms(rate, batching) == pytest.approx(measured_ms, rel=0.15)
 
 
 def test_a_delay_that_runs_out_while_the_instance_is_busy() -> None:
     """Measured on Triton 2.51 at 400/s: 99 and 119 ms with about 3 ms outside; a batcher that only waits gives 65."""
-    found = simulate_p99_ms(400.0, SMALL, SHORT)
+    found = p99_ms(400.0, SHORT)
     assert found is not None
     assert 95 < found < 116
 
 
 def test_overload_has_no_p99() -> None:
     assert capacity_rps(SMALL, BAD) == pytest.approx(285.7, abs=0.1)
-    assert simulate_p99_ms(300.0, SMALL, BAD) is None
-    assert simulate_p99_ms(0.0, SMALL, BAD) is None
-    near = simulate_p99_ms(270.0, SMALL, BAD)
+    assert p99_ms(300.0, BAD) is None
+    assert p99_ms(0.0, BAD) is None
+    near = p99_ms(270.0, BAD)
     assert near is not None
     assert near > 100.0
 
@@ -62,17 +67,17 @@ def test_capacity_is_where_the_queue_begins_to_grow(batching: Batching) -> None:
 
 
 def test_a_lonely_request_waits_as_long_as_it_may() -> None:
-    found = simulate_p99_ms(0.1, SMALL, GOOD, requests=200)
+    found = p99_ms(0.1, GOOD, requests=200)
     assert found == pytest.approx(121.0)
 
 
 def test_without_a_wait_or_without_a_batcher_it_does_not() -> None:
-    assert simulate_p99_ms(0.1, SMALL, BAD, requests=200) == pytest.approx(21.0)
-    assert simulate_p99_ms(0.1, SMALL, Batching(False, 0, 32, 100.0), requests=200) == pytest.approx(21.0)
+    assert p99_ms(0.1, BAD, requests=200) == pytest.approx(21.0)
+    assert p99_ms(0.1, Batching(False, 0, 32, 100.0), requests=200) == pytest.approx(21.0)
 
 
 def test_the_same_settings_give_the_same_figure() -> None:
-    assert simulate_p99_ms(310.0, SMALL, GOOD) == simulate_p99_ms(310.0, SMALL, GOOD)
+    assert p99_ms(310.0, GOOD) == p99_ms(310.0, GOOD)
 
 
 def test_what_a_cache_answers_is_part_of_the_percentiles_and_not_of_the_load() -> None:
