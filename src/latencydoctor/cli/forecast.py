@@ -76,21 +76,28 @@ def forecast(
 ) -> None:
     """Say what p50, p95, p99 and load would be with other settings or another load. Changes nothing.
 
-    Simulates Triton's dynamic batcher request by request: preferred sizes, the delay, what is prepared while instances
-    are busy, instances, priority levels, cache hits and the burstiness that was measured. What one execution takes is
-    fitted to Triton's own statistics by batch size (--triton), or taken from the rates where only metrics are there.
-    Every figure comes with an interval that holds 95 % of such windows. A load that cannot be served is called that and
-    gets no figure. What cannot be told is said with the signal that is missing.
+    Simulates Triton's dynamic batcher request by request: preferred sizes,
+    the delay, what is prepared while instances are busy, instances,
+    priority levels, cache hits and the burstiness that was measured. What
+    one execution takes is fitted to Triton's own statistics by batch size
+    (--triton), or taken from the rates where only metrics are there.
 
-    Settings: inference.batching.enabled, .max_batch_size, .preferred_batch_size, .timeout_micros,
-    inference.instances, inference.replicas, cache.hit_ratio.
+    Every figure has an interval that holds 95 % of such windows. A load
+    that cannot be served is called that and gets no figure. What cannot be
+    told is said with the signal that is missing.
 
-    Exits 0 with a forecast (of an overload, too), 4 when there is too little to make one from.
+    Settings: inference.batching.enabled, .max_batch_size,
+    .preferred_batch_size, .timeout_micros, inference.instances,
+    inference.replicas, cache.hit_ratio.
+
+    Exits 0 with a forecast (of an overload, too), 4 when there is too
+    little to make one from.
 
     Examples:
-      latencydoctor forecast --set inference.batching.max_batch_size=32 --rate 1200
-      latencydoctor forecast --sessions 120000 --requests-per-session-per-minute 0.5 --times 5 --slo 1s
-      latencydoctor forecast --bundle incident.json.gz --set inference.batching.timeout_micros=100000
+      latencydoctor forecast --set inference.batching.max_batch_size=32
+      latencydoctor forecast --bundle incident.json.gz --rate 1200
+      latencydoctor forecast --slo 1s --sessions 120000 --times 5 \\
+        --requests-per-session-per-minute 0.5
     """
     from latencydoctor.app.forecasting import Question
     from latencydoctor.app.forecasting import forecast as answer
