@@ -74,7 +74,8 @@ class _Doctor:
         treatment = wiring.treatment(self._request, None, wiring.silent)
         # The plan rests on the diagnosis just made, as `plan --bundle` would; a second one would cost a second look.
         basis = wiring.basis_from(self._found) if self._found else treatment.basis()
-        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), basis)
+        asked = treat.Asked(cache=treatment.tools.cache)
+        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), basis, asked)
 
     def apply(self, plan: Plan, observer: Observer) -> Treated:
         outcome = treat.apply(plan, wiring.treatment(self._request, None, observer).tools)

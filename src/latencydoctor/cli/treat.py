@@ -46,7 +46,7 @@ def _request(
 
 
 def plan(
-    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor.")],
+    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor, cache-warmup.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
     config: ConfigOption = None,
     target: TargetOption = None,
@@ -60,6 +60,9 @@ def plan(
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit 3 when there is something to change.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where the diagnosis found a cause that the fix is not for.")
+    ] = False,
     content: ContentOption = None,
 ) -> None:
     """Show what a fix would change and what it is expected to do. Changes nothing.
@@ -70,7 +73,7 @@ def plan(
     Example:
       latencydoctor plan batch-floor -o plan.json && latencydoctor apply plan.json
     """
-    from latencydoctor.app.treat import make_plan
+    from latencydoctor.app.treat import Asked, make_plan
     from latencydoctor.cli import output as out
     from latencydoctor.cli import wiring
     from latencydoctor.model.remedy import NothingToDo
@@ -81,7 +84,8 @@ def plan(
     catalog.find(fix)
     request = _request(config, content, prometheus, selector, model, bundle)
     treatment = wiring.treatment(request, target, wiring.silent)
-    planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
+    asked = Asked(cache=treatment.tools.cache, force=force)
+    planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis(), asked)
     if isinstance(planned, NothingToDo):
         if form is Format.JSON:
             streams.write(machine.dump({"nothing_to_do": planned}))
