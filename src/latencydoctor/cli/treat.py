@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from latencydoctor.app.ports import Progress
     from latencydoctor.app.treat import Outcome
     from latencydoctor.cli.wiring import DiagnoseRequest
+    from latencydoctor.model.remedy import Plan
 
 runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recover what was interrupted.")
 
@@ -138,7 +139,7 @@ def apply(
     ask("Apply this plan?", yes=yes)
     with interrupts:
         outcome = treat.apply(chosen, treatment.tools)
-    _report(outcome, interrupts.code)
+    _report(outcome, interrupts.code, chosen)
 
 
 def rollback(
@@ -249,7 +250,7 @@ def _tell(progress: Progress) -> None:
     streams.stderr().print(f"{progress.phase}: {clean(progress.text)}", soft_wrap=True)
 
 
-def _report(outcome: Outcome, interrupted: ExitCode | None) -> None:
+def _report(outcome: Outcome, interrupted: ExitCode | None, plan: Plan | None = None) -> None:
     """What a run ended as, the journal's place, the next command; then the exit code."""
     from latencydoctor.report import change
     from latencydoctor.report.foreign import clean
@@ -257,6 +258,8 @@ def _report(outcome: Outcome, interrupted: ExitCode | None) -> None:
     console = streams.stdout()
     if outcome.verification is not None:
         change.show_verification(outcome.verification, console)
+        if plan is not None:
+            change.show_reached(plan, outcome.verification, console)
     if outcome.remeasured is not None:
         console.print(change.check_line(outcome.remeasured))
     console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)

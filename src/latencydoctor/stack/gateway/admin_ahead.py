@@ -89,5 +89,11 @@ def _order(values: object) -> Order:
         run=read_run(values["run"]),
         entries=tuple((name, read_whole(ttl_s, "a ttl", 1, MAX_TTL_S)) for name, ttl_s in entries.items()),
         compute=read_whole(values["compute"], "compute", 0, MAX_COMPUTED),
-        wait_limit_ms=read_whole(values["wait_limit_ms"], "wait_limit_ms", 0, MAX_WAIT_MS),
+        wait_limit_ms=_wait_ms(values["wait_limit_ms"]),
     )
+
+
+def _wait_ms(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_WAIT_MS:
+        raise UsageError(f"wait_limit_ms must be milliseconds from 0 to {MAX_WAIT_MS}")
+    return float(value)
