@@ -17,7 +17,8 @@ CHECKED := $(wildcard src tests benchmarks scripts)
 TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py benchmarks/instant_model/*/model.py)
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
-        bench-gateway bench-startup bench-diagnose drills accuracy race mutation check-vllm clean distclean
+        bench-gateway bench-startup bench-diagnose bench-forecast bench-judge bench-logs drills \
+        accuracy accuracy-logs race mutation check-vllm clean distclean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -75,14 +76,26 @@ bench-startup: setup-venv ## `latencydoctor --help` beside a two-command Typer p
 bench-diagnose: setup ## a diagnosis from a bundle and from Prometheus servers of many series, beside its bare queries
 	@$(BIN)/python -m benchmarks.diagnose
 
+bench-logs: setup-venv ## the log pyramid beside ripgrep: SIZE MiB of mixed logs (1024; QUICK=1: 64), memory, cost against size
+	@$(BIN)/python -m benchmarks.logs
+
+accuracy-logs: setup-venv ## how often log lines are classed right: a generated corpus, SEEDS, LINES benign lines (QUICK=1: 200,000)
+	@$(BIN)/python -m benchmarks.log_accuracy
+
 drills: setup ## how often each fault done to the real stack is diagnosed right (RUNS=3 of each, FAULTS=a,b)
 	@$(BIN)/python -m benchmarks.drills
 
 accuracy: setup ## how often the cause is right: the fault matrix in a real Prometheus, SEEDS=5 times each (QUICK=1: every fifth case, once)
 	@$(BIN)/python -m benchmarks.accuracy
 
+bench-forecast: setup ## forecasts of p99 held against a real Triton: settings x rates on simulated accelerators (17 minutes)
+	@$(BIN)/python -m benchmarks.forecast
+
 race: setup ## the matrix' vLLM cases to two other tools at pinned versions and to this one (QUICK=1: seven of them)
 	@$(BIN)/python -m benchmarks.race
+
+bench-judge: setup-venv ## the judge of a canary: false rollbacks, and regressions found in time (simulated; QUICK=1)
+	@$(BIN)/python -m benchmarks.judge
 
 mutation: setup-venv ## the faults put into the deciding code that its unit tests notice (QUICK=1: only walk.py)
 	@$(BIN)/python -m benchmarks.mutation

@@ -120,8 +120,10 @@ def _exam(seed: int, lines: int) -> Iterator[Task]:
 
 
 def _apart(chosen: Iterable[Signature], other: Signature) -> bool:
-    """Whether no answer to one could be taken for an answer to the other."""
+    """Whether no answer to one could be taken for an answer to the other, nor one be what makes the other real."""
     mine = {*other.classes, *other.also}
+    if other.trap and any(one.trap == other.trap for one in chosen):
+        return False
     return all(mine.isdisjoint((*one.classes, *one.also)) for one in chosen)
 
 
@@ -210,6 +212,11 @@ def _report(judged: Sequence[Judged]) -> None:
     print(f"files with loud lines of no class: {sum(bool(file.unclassified) for file in judged)}")
     said = sum(len(file.outcomes) for file in judged)
     benign = sum(file.truth.benign_lines for file in judged)
+    if SEALED:
+        sealed = {one.id for one in signatures()[0] if one.sealed}
+        outcomes = [outcome for file in judged for outcome in file.outcomes if outcome.signature in sealed]
+        right, exact = sum(bool(one.rule) for one in outcomes), sum(one.exact for one in outcomes)
+        print(f"of the sealed signatures: {len(outcomes)} shown, {right} found, {exact} with the right number")
     print(f"{len(judged)} files, {benign} harmless lines, {said} signatures shown")
 
 

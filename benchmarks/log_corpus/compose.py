@@ -63,16 +63,24 @@ def _said(record: Record, drawn: Drawn, rank: int = -1) -> Said:
 
 
 def _write(at_s: float, form: str, said: Said, place: Place, stack: Sequence[Wrapper]) -> list[Line]:
-    lines = WRITERS[form](at_s, said, place)
+    told_s = place.told(at_s)
+    lines = WRITERS[form](told_s, said, place)
     if stack:
-        lines = [wrapped for line in lines for wrapped in wrap_line(at_s, line, place, stack)]
+        lines = [wrapped for line in lines for wrapped in wrap_line(told_s, line, place, stack)]
     return [(at_s, line) for line in lines]
 
 
 class Composer:
     """Makes one program's part of a file; `stack` are its wrappers from the inside out."""
 
-    def __init__(self, rng: random.Random, program: str, stack: Sequence[Wrapper], span: tuple[float, float]) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        program: str,
+        stack: Sequence[Wrapper],
+        span: tuple[float, float],
+        step: tuple[float, float] = (float("inf"), 0.0),
+    ) -> None:
         self.program, self.stack, self.span, self.rng = program, tuple(stack), span, rng
         self.form = PROGRAMS[program]
         zoned = any(one.year for one in stack) and rng.random() < 0.4
@@ -86,6 +94,7 @@ class Composer:
             booted_s=span[0] - rng.randint(1000, 900000),
             kernel=kernel_place(stack, rng) if program == "kernel" else "bare",
             colour=rng.random() < 0.2,
+            step=step,
         )
 
     def startup(self, at_s: float) -> Iterator[list[Line]]:
@@ -121,19 +130,25 @@ class Composer:
         times = self.rng.randint(*signature.times)
         groups: list[list[Line]] = []
         low = high = 0
-        starts: tuple[float, ...] = ()
-        for number in range(times):
+        starts: list[float] = []
+        for _ in range(times):
             drawn = Drawn(self.rng, at_s)
             for record in signature.records:
                 moment_s = at_s + record.shift_s
-                drawn.at_s = moment_s
+                drawn.at_s = self.place.told(moment_s)
                 groups.extend(self._ranks(record, drawn, moment_s, signature.ranks))
             fewest, most = _counts(signature.count, drawn)
             low, high = low + fewest, high + most
-            if not number:
-                starts = self._starts(signature, at_s)
+            starts.extend(self._starts(signature, self.place.told(at_s)))
             at_s += self.rng.uniform(*signature.every_s)
-        return groups, Expected(signature, (low, high), starts)
+        return groups, Expected(signature, (low, high), self._first(signature, starts))
+
+    def _first(self, signature: Signature, starts: list[float]) -> tuple[float, ...]:
+        """The accepted first moments: those of the first time, and the earliest told, if the clock was set back."""
+        if not starts:
+            return ()
+        first = starts[: 2 if signature.began_ms.startswith("?") else 1]
+        return (*first, min(starts)) if self.place.step[1] else tuple(first)
 
     def _starts(self, signature: Signature, at_s: float) -> tuple[float, ...]:
         first = next(record for record in signature.records if record.shift_s >= 0)
@@ -200,7 +215,9 @@ def compose(rng: random.Random, wish: Wish, begin_s: float, length_s: float) -> 
     stacks = _stacks(rng, wish)
     scene = Scene(wish.programs, tuple(one.name for one in stacks[0]))
     groups: list[list[Line]] = []
-    parts = [Composer(rng, name, stack, span) for name, stack in zip(wish.programs, stacks, strict=True)]
+    # One clock in twenty is set back once, by less than an hour.
+    step = (rng.uniform(*span), rng.uniform(1.0, 3000.0)) if rng.random() < 0.05 else (float("inf"), 0.0)
+    parts = [Composer(rng, name, stack, span, step) for name, stack in zip(wish.programs, stacks, strict=True)]
     scene.year = all(any(one.year for one in stack) for stack in stacks)
     for part in parts:
         opening = [one for one in wish.traps if one.at_start and one.program == part.program]

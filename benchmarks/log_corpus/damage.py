@@ -9,8 +9,11 @@ import gzip
 import html
 import io
 import random
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import ModuleType
 
 from benchmarks.log_corpus.compose import Line
 
@@ -94,7 +97,7 @@ BLOCKS = ("journal_export",)
 """Wrappers whose lines depend on each other: only damage that keeps them is done to these."""
 
 _SAFE_FOR_BLOCKS = ("none",)
-PACKINGS = {"plain": 60, "gz": 12, "gz_members": 6, "gz_cut": 6, "rotated": 16}
+PACKINGS = {"plain": 56, "gz": 12, "gz_members": 6, "gz_cut": 6, "zst": 6, "rotated": 14}
 
 
 def damage(rng: random.Random, lines: list[Line], busy: Busy, stack: Sequence[str]) -> str:
@@ -127,10 +130,16 @@ def packed(rng: random.Random, lines: Sequence[Line], busy: Busy) -> tuple[str, 
         }
     if name == "gz_cut":
         return name, {"server.log.gz": _cut(lines)}
+    if name == "zst":
+        return name, {"server.log.zst": _zstd().compress(encode(lines))}
     if name == "gz":
         return name, {"server.log.gz": gzip.compress(encode(lines), 1)}
     data = encode(lines)
     return "plain", {"server.log": data if rng.random() < 0.9 else data[:-1]}
+
+
+def _zstd() -> ModuleType:
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 def _cut(lines: Sequence[Line]) -> bytes:

@@ -36,6 +36,11 @@ class Place:
     kernel: str = "bare"
     colour: bool = False
     serial: int = field(default=0)
+    step: tuple[float, float] = (float("inf"), 0.0)
+
+    def told(self, at_s: float) -> float:
+        """What this host's clock says at a moment: at `step[0]` it is set back by `step[1]` seconds."""
+        return at_s - self.step[1] if at_s >= self.step[0] else at_s
 
 
 @dataclass(frozen=True, slots=True)

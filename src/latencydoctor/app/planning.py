@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from latencydoctor.app.ports import AnswerCache, Clock, Target
 from latencydoctor.errors import KnownError, Refused
+from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching
 from latencydoctor.forecast.whatif import predict
 from latencydoctor.model.configuration import Slo
@@ -23,11 +24,15 @@ from latencydoctor.remedy.plan import Grounds, Texts, build
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a plan rests on: the diagnosis, the evidence behind it, and the SLO. All but the SLO may be absent."""
+    """What a plan rests on: the diagnosis, the evidence behind it, and the SLO. All but the SLO may be absent.
+
+    `times` are the server's executions by batch size, which a prediction prefers to rates.
+    """
 
     diagnosis: Diagnosis | None = None
     evidence: Evidence | None = None
     slo: Slo = field(default_factory=Slo)
+    times: tuple[BatchTime, ...] = ()
 
 
 NO_BASIS = Basis()
@@ -71,7 +76,7 @@ def make_plan(
     grounds = Grounds(
         justification=(*_justification(basis.diagnosis, fix_id), *change.grounds),
         measured=measured,
-        predictions=_predictions(state, change, measured),
+        predictions=_predictions(state, change, measured, basis.times),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -128,12 +133,16 @@ def _justification(diagnosis: Diagnosis | None, fix_id: str) -> Iterator[str]:
         yield f"{item.signal} is {value} ({item.comparison}){source}"
 
 
-def _predictions(state: TargetState, change: Change, measured: Mapping[str, float]) -> tuple[Prediction, ...]:
+def _predictions(
+    state: TargetState, change: Change, measured: Mapping[str, float], times: tuple[BatchTime, ...]
+) -> tuple[Prediction, ...]:
     """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
     now = {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
     hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
     then = measured if hits is None else {**measured, "cache_hit_ratio": hits}
-    batcher = predict(measured, _arrival_rps(then), _batching(now), _batching(now | dict(change.values)))
+    instances = max(1, round(measured.get("config_instance_count", 1.0)))
+    batchings = (_batching(now), _batching(now | dict(change.values)))
+    batcher = predict(measured, _arrival_rps(then), *batchings, times, instances)
     # A fix of the cache leaves the capacity as it is.
     return (*change.predictions, *(one for one in batcher if hits is None or one.signal == "e2e_p99_ms"))
 

@@ -11,7 +11,7 @@ from types import FrameType
 import typer
 
 from latencydoctor import __version__
-from latencydoctor.cli import configuration, diagnose, drill, exit_codes, logs, rules, stack, streams, treat
+from latencydoctor.cli import configuration, diagnose, drill, exit_codes, forecast, logs, rules, stack, streams, treat
 from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.errors import KnownError, LatencyDoctorError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(diagnose.diagnose)
+app.command()(forecast.forecast)
 app.command()(treat.plan)
 app.command()(treat.apply)
 app.command()(treat.rollback)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencydoctor.app.ports import Observer
+from latencydoctor.app.witness import ask_queue
 from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
 from latencydoctor.cli.sources_wiring import (
     DiagnoseRequest,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DiagnoseRequest",
     "Diagnosed",
+    "Observed",
     "SystemClock",
     "Treatment",
     "basis_from",
@@ -45,6 +47,7 @@ __all__ = [
     "diagnose",
     "load_configuration",
     "load_content",
+    "observe",
     "save_bundle",
     "silent",
     "treatment",
@@ -78,20 +81,44 @@ def load_content(named: Path | None) -> Content:
     return read_everything(locate(named))
 
 
-def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed:
-    """Collect (or replay), assemble, conclude."""
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was collected (or replayed) and the evidence it makes."""
+
+    collected: Collected
+    evidence: Evidence
+
+
+def observe(request: DiagnoseRequest, observer: Observer = silent) -> Observed:
+    """Collect (or replay) and assemble; nothing is concluded."""
     content = read_everything(locate(request.content), dialects=request.bundle is None)
-    playbook = named_playbook(content, request.playbook)
-    configuration = load_configuration(request)
-    refuse_unknown_thresholds(configuration, playbook, content.causes)
+    return _observe(request, load_configuration(request), content, observer)
+
+
+def _observe(request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer) -> Observed:
     if request.bundle is not None:
         if request.baseline:
             raise UsageError("--baseline needs a source to ask", hint="A bundle holds the baseline it was saved with.")
         collected = read_bundle(request.bundle)
     else:
         collected = collect_live(request, configuration, content, observer)
-    evidence = assemble(collected, configuration.slo, content.signals)
-    diagnosis = conclude(evidence, Knowledge(playbook, content.causes, configuration.thresholds))
+    return Observed(collected, assemble(collected, configuration.slo, content.signals))
+
+
+def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed:
+    """Collect (or replay), assemble, conclude."""
+    content = read_everything(locate(request.content), dialects=request.bundle is None)
+    playbook = named_playbook(content, request.playbook)
+    configuration = load_configuration(request)
+    refuse_unknown_thresholds(configuration, playbook, content.causes)
+    observed = _observe(request, configuration, content, observer)
+    collected, evidence = observed.collected, observed.evidence
+    slo_p99_ms = configuration.slo.p99_ms
+    diagnosis = conclude(
+        evidence,
+        Knowledge(playbook, content.causes, configuration.thresholds),
+        lambda rule, seen: ask_queue(rule, seen, slo_p99_ms),
+    )
     return Diagnosed(collected, evidence, diagnosis, configuration)
 
 
@@ -162,5 +189,6 @@ def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:
 def basis_from(found: Diagnosed) -> Basis:
     """What a plan takes from a diagnosis that has been made."""
     from latencydoctor.app.treat import Basis
+    from latencydoctor.forecast.situation import batch_times
 
-    return Basis(found.diagnosis, found.evidence, found.configuration.slo)
+    return Basis(found.diagnosis, found.evidence, found.configuration.slo, batch_times(found.collected.facts))

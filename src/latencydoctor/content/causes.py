@@ -5,7 +5,7 @@ from __future__ import annotations
 from latencydoctor.content.conditions import NEVER, read_condition
 from latencydoctor.content.locate import ContentRoot, yaml_files
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
-from latencydoctor.model.cause import CauseKind, CauseRule, Scaling
+from latencydoctor.model.cause import CauseKind, CauseRule, Scaling, Undo
 
 
 def load_causes(root: ContentRoot) -> tuple[CauseRule, ...]:
@@ -53,11 +53,17 @@ def _rule(top: Mapping) -> CauseRule:
         references=top.texts("references"),
         is_event=top.flag("event", False),
         is_generic=top.flag("generic", False),
+        undo=_undo(top),
     )
     if rule.scaling is Scaling.WRONG and rule.kind is CauseKind.CAUSE and not rule.not_this:
         top.problem("scaling is wrong here, so not_this must say what not to do", "scaling")
     top.close()
     return rule
+
+
+def _undo(top: Mapping) -> Undo | None:
+    said = top.choice("undo", (*(one.value for one in Undo), ""), "")
+    return Undo(said) if said else None
 
 
 def _check_explained(rule: CauseRule, rules: list[CauseRule], top: Mapping) -> None:

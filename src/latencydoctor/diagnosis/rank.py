@@ -6,7 +6,7 @@ stands, because they look at more, and the disagreement is shown and lowers the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from latencydoctor.diagnosis.candidates import candidates, most_asked_for
@@ -25,9 +25,19 @@ from latencydoctor.diagnosis.suspects import (
     families,
     rank,
 )
+from latencydoctor.diagnosis.timeline import timeline
 from latencydoctor.diagnosis.walk import Walked, walk
 from latencydoctor.model.cause import CauseKind, CauseRule
-from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step, TreeAnswer
+from latencydoctor.model.diagnosis import (
+    Answer,
+    Cause,
+    Confidence,
+    Diagnosis,
+    Finding,
+    Forecasted,
+    Step,
+    TreeAnswer,
+)
 from latencydoctor.model.evidence import INCIDENT_SIGNALS, SOURCE_GAPS, Evidence, Gap, IncidentState, Measure
 from latencydoctor.model.playbook import Playbook, Verdict, signals_of
 
@@ -52,9 +62,14 @@ class _Reasoned:
     ranked: Ranked = NOTHING
     top: Examined | None = None
     tree: TreeAnswer | None = None
+    forecast: Forecasted | None = None
 
 
-def diagnose(evidence: Evidence, knowledge: Knowledge) -> Diagnosis:
+Forecast = Callable[[CauseRule, Evidence], Forecasted | None]
+"""Asks a queue model whether undoing a cause would be enough; None where it has nothing to say of such a cause."""
+
+
+def diagnose(evidence: Evidence, knowledge: Knowledge, forecast: Forecast | None = None) -> Diagnosis:
     """Look for a cause when there is an incident; a healthy or unknown state has none to look for."""
     if evidence.incident.state is not IncidentState.INCIDENT:
         return _build(evidence, knowledge, _Reasoned(Walked((), Verdict("", None))))
@@ -63,7 +78,8 @@ def diagnose(evidence: Evidence, knowledge: Knowledge) -> Diagnosis:
     ranked = rank(examined)
     top = ranked.roots[0] if ranked.roots else _only_the_tree(walked, examined)
     tree = _tree(walked, top, examined)
-    return _build(evidence, knowledge, _Reasoned(walked, examined, ranked, top, tree))
+    testimony = forecast(top.rule, evidence) if forecast is not None and top is not None else None
+    return _build(evidence, knowledge, _Reasoned(walked, examined, ranked, top, tree, testimony))
 
 
 def _only_the_tree(walked: Walked, examined: Sequence[Examined]) -> Examined | None:
@@ -125,6 +141,7 @@ def _build(evidence: Evidence, knowledge: Knowledge, reasoned: _Reasoned) -> Dia
         tree=reasoned.tree,
         deciding=most_asked_for(near) or deciding_gap(reasoned.top, reasoned.examined),
         candidates=near,
+        timeline=timeline(evidence),
     )
 
 
@@ -150,14 +167,20 @@ def _cause(reasoned: _Reasoned, evidence: Evidence) -> Cause:
         advice=rule.advice,
         not_this=rule.not_this,
         fix=rule.fix,
-        confidence=confidence_in(top, reasoned.ranked, reasoned.examined, tree, evidence),
+        confidence=confidence_in(top, reasoned.ranked, reasoned.examined, tree, evidence, reasoned.forecast),
         evidence=top.agreeing,
         symptoms=tuple(_symptom(name, evidence) for name in rule.symptoms if _moved(name, evidence)),
         scaling=rule.scaling.value,
-        witnesses=families(top),
+        witnesses=_witnesses(top, reasoned.forecast),
         against=top.against,
         folded=tuple(as_suspect(one) for one in reasoned.ranked.folded.get(rule.id, ())),
+        forecast=reasoned.forecast,
     )
+
+
+def _witnesses(top: Examined, forecast: Forecasted | None) -> tuple[str, ...]:
+    agrees = forecast is not None and forecast.answer is Answer.YES
+    return (*families(top), *(("forecast",) if agrees else ()))
 
 
 def _moved(signal: str, evidence: Evidence) -> bool:

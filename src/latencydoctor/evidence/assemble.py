@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from latencydoctor.evidence.climb import CLIMBS, climbs
 from latencydoctor.evidence.derived import DERIVED_SIGNALS, derive
 from latencydoctor.evidence.incident import Judgement, judge
 from latencydoctor.evidence.measures import compare, measure_fact, measure_series
@@ -40,7 +41,8 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         for fact in collected.facts
         if fact.signal in names and fact.signal not in known
     ]
-    measures += [*spreads(points, names, grid, judgement), *derive(measures)]
+    of_the_course = (*spreads(points, names, grid, judgement), *climbs(points, names, grid, judgement))
+    measures += [*of_the_course, *derive(measures)]
     in_incident = judgement.incident.state is IncidentState.INCIDENT
     movers = (
         first_movers(points, grid, judgement.first, judgement.baseline) if in_incident and judgement.baseline else ()
@@ -87,7 +89,7 @@ def _telling(gaps: Sequence[Gap]) -> list[Gap]:
 def _unoffered(signals: Sequence[SignalName]) -> list[Gap]:
     """For signals that no source said a word about; what is known of a gap comes before these."""
     made_of = dict(reversed(DERIVED_SIGNALS))
-    made_of |= {spread: (signal,) for spread, signal in SPREADS.items()}
+    made_of |= {spread: (signal,) for spread, signal in (SPREADS | CLIMBS).items()}
     return [
         Gap(name.id, GapReason.NOT_CONFIGURED, f"it follows from {' and '.join(made_of[name.id])}")
         if name.id in made_of

@@ -1,88 +1,140 @@
-"""Simulates one server with a dynamic batcher, to expect a p99 before anything is changed.
-
-The batcher follows Triton's own rules for an idle instance: a reachable preferred size leaves at once, the whole
-backlog up to the maximum once the oldest request has waited long enough, otherwise it waits. Prefetching and several
-instances are not modelled. Arrivals are Poisson from a fixed seed: the same settings give the same figure.
-"""
+"""What a server does to its requests at one rate: percentiles, utilisation, capacity, or that it cannot keep up."""
 
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
+from latencydoctor.forecast.arrivals import Traffic
+from latencydoctor.forecast.batcher import Batching, Server
 from latencydoctor.forecast.curve import ServiceCurve
+from latencydoctor.forecast.priorities import TwoLevels
+
+__all__ = ["Batching", "Outcome", "Scenario", "capacity_rps", "simulate", "simulate_p99_ms"]
 
 REQUESTS = 12_000
 SEED = 20261130
 
+SETTLING_SHARE = 0.2
+"""The first requests meet an empty server, which no real window shows."""
+
+COUNTING_ERROR = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
-class Batching:
-    """The batcher's settings; `preferred` 0 means none, `wait_ms` how long the oldest request may be held."""
+class Scenario:
+    """All that decides the latency of one server's requests.
 
-    enabled: bool
-    preferred: int
-    maximum: int
-    wait_ms: float
+    `traffic` is what arrives at the front: `hit_ratio` of it is answered by a cache in `hit_ms` and never gets here.
+    `outside_ms` is what every request takes beside queue and execution. With `vip_ratio` above 0 the server has two
+    priority levels, and that share of the requests is on the first.
+    """
+
+    traffic: Traffic
+    curve: ServiceCurve
+    batching: Batching
+    instances: int = 1
+    hit_ratio: float = 0.0
+    hit_ms: float = 1.0
+    outside_ms: float = 0.0
+    vip_ratio: float = 0.0
 
     @property
-    def size_under_load(self) -> int:
-        """The batch that a backlog leaves in: without a wait a preferred size is a ceiling."""
-        if not self.enabled:
-            return 1
-        return self.maximum if self.wait_ms > 0 else min(self.preferred or self.maximum, self.maximum)
+    def server_rps(self) -> float:
+        """Requests that reach the server."""
+        return self.traffic.rate_rps * (1 - self.hit_ratio)
+
+    @property
+    def capacity_rps(self) -> float:
+        """The rate at the server that can be sustained."""
+        return capacity_rps(self.curve, self.batching, self.instances)
+
+    @property
+    def load_ratio(self) -> float:
+        """Arrivals over what can be served; at 1 and above the queue grows without end."""
+        return self.server_rps / self.capacity_rps
+
+    def at_rate(self, rate_rps: float) -> Scenario:
+        """The same at another rate."""
+        return replace(self, traffic=replace(self.traffic, rate_rps=rate_rps))
 
 
-def capacity_rps(curve: ServiceCurve, batching: Batching) -> float:
-    """The rate that one instance sustains when batches are as large as a backlog makes them."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Latencies of one simulated stretch, ms, ascending; `hit_ratio` of all requests took `hit_ms` instead.
+
+    `utilisation_ratio` is the share of time that instances executed, `batch_size_mean` what an execution held.
+    `vip_ms` and `standard_ms` are those of each priority level, empty without levels.
+    """
+
+    latencies_ms: tuple[float, ...]
+    utilisation_ratio: float
+    batch_size_mean: float
+    hit_ratio: float = 0.0
+    hit_ms: float = 0.0
+    vip_ms: tuple[float, ...] = field(default=(), repr=False)
+    standard_ms: tuple[float, ...] = field(default=(), repr=False)
+
+    def percentile_ms(self, ratio: float) -> float:
+        """Of all requests, those included that a cache answered."""
+        if ratio < self.hit_ratio:
+            return self.hit_ms
+        rest = (ratio - self.hit_ratio) / (1 - self.hit_ratio) if self.hit_ratio < 1 else 0.0
+        return percentile(self.latencies_ms, rest)
+
+
+def capacity_rps(curve: ServiceCurve, batching: Batching, instances: int = 1) -> float:
+    """The rate that so many instances sustain when batches are as large as a backlog makes them."""
     size = batching.size_under_load
-    return size / curve.batch_ms(size) * 1000
+    return size / max(curve.batch_ms(size), COUNTING_ERROR) * 1000 * instances
+
+
+def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> Outcome | None:
+    """One stretch of so many requests after settling; None when more arrive than can be served."""
+    rate_rps = scenario.server_rps
+    if rate_rps <= 0 or scenario.load_ratio >= 1:
+        return None
+    count = round(requests / (1 - SETTLING_SHARE))
+    arrivals = replace(scenario.traffic, rate_rps=rate_rps).times_ms(count, seed)
+    server = _served(scenario, arrivals, seed)
+    settled = round(count * SETTLING_SHARE)
+    span_ms = max(server.now_ms - arrivals[0], COUNTING_ERROR)
+    busy = server.busy_ms / span_ms / scenario.instances
+    levels = (server.first_latencies_ms, server.other_latencies_ms) if isinstance(server, TwoLevels) else ([], [])
+    return Outcome(
+        latencies_ms=_ascending(server.latencies_ms[settled:], scenario.outside_ms),
+        utilisation_ratio=min(1.0, busy),
+        batch_size_mean=count / len(server.sizes),
+        hit_ratio=scenario.hit_ratio,
+        hit_ms=scenario.hit_ms,
+        vip_ms=_ascending(levels[0][round(len(levels[0]) * SETTLING_SHARE) :], scenario.outside_ms),
+        standard_ms=_ascending(levels[1][round(len(levels[1]) * SETTLING_SHARE) :], scenario.outside_ms),
+    )
+
+
+def _served(scenario: Scenario, arrivals: list[float], seed: int) -> Server:
+    times_ms = scenario.curve.table_ms(scenario.batching.maximum if scenario.batching.enabled else 1)
+    if scenario.vip_ratio > 0 and scenario.batching.enabled:
+        dice = random.Random(seed + 1)
+        first = [dice.random() < scenario.vip_ratio for _ in arrivals]
+        server: Server = TwoLevels(arrivals, times_ms, scenario.batching, scenario.instances, first=first)
+    else:
+        server = Server(arrivals, times_ms, scenario.batching, scenario.instances)
+    server.run()
+    return server
 
 
 def simulate_p99_ms(rate_rps: float, curve: ServiceCurve, batching: Batching, requests: int = REQUESTS) -> float | None:
     """p99 of waiting plus execution, ms; None when requests arrive faster than they can be served."""
-    if rate_rps <= 0 or rate_rps >= capacity_rps(curve, batching):
-        return None
-    dice = random.Random(SEED)
-    arrivals: list[float] = []
-    at_ms = 0.0
-    for _ in range(requests):
-        at_ms += dice.expovariate(rate_rps / 1000)
-        arrivals.append(at_ms)
-    return _p99(_latencies(arrivals, curve, batching))
+    found = simulate(Scenario(Traffic(rate_rps), curve, batching), requests) if rate_rps > 0 else None
+    return None if found is None else found.percentile_ms(0.99)
 
 
-def _latencies(arrivals: list[float], curve: ServiceCurve, batching: Batching) -> list[float]:
-    latencies: list[float] = []
-    head, free_ms = 0, 0.0
-    while head < len(arrivals):
-        leaves_ms, size = _next_batch(arrivals, head, max(free_ms, arrivals[head]), batching)
-        free_ms = leaves_ms + curve.batch_ms(size)
-        latencies.extend(free_ms - at for at in arrivals[head : head + size])
-        head += size
-    return latencies
+def percentile(ascending: Sequence[float], ratio: float) -> float:
+    """The value that this share lies below."""
+    return ascending[min(len(ascending) - 1, int(len(ascending) * ratio))]
 
 
-def _next_batch(arrivals: list[float], head: int, now_ms: float, batching: Batching) -> tuple[float, int]:
-    """When the next batch leaves and how many requests are in it; `now_ms` is when the instance could take one."""
-    if not batching.enabled:
-        return now_ms, 1
-    preferred = min(batching.preferred or batching.maximum, batching.maximum)
-    late_ms = arrivals[head] + batching.wait_ms
-    while True:
-        waiting = bisect_right(arrivals, now_ms, lo=head) - head
-        if batching.wait_ms > 0 and now_ms >= late_ms:
-            return now_ms, min(waiting, batching.maximum)
-        if waiting >= preferred:
-            return now_ms, preferred
-        if batching.wait_ms <= 0:
-            return now_ms, waiting
-        following = arrivals[head + waiting] if head + waiting < len(arrivals) else late_ms
-        now_ms = min(late_ms, following)
-
-
-def _p99(values: list[float]) -> float:
-    # The first fifth is the empty start, which no real window shows.
-    steady = sorted(values[len(values) // 5 :])
-    return steady[min(len(steady) - 1, int(len(steady) * 0.99))]
+def _ascending(values: list[float], outside_ms: float) -> tuple[float, ...]:
+    return tuple(sorted(value + outside_ms for value in values))

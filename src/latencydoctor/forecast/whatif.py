@@ -1,66 +1,114 @@
-"""What a change of the batcher's settings is expected to do: capacity and p99, each with how it was reached."""
+"""What a change of the batcher's settings is expected to do, each figure with how it was reached."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from latencydoctor.forecast.curve import ServiceCurve, calibrate
-from latencydoctor.forecast.queue import Batching, capacity_rps, simulate_p99_ms
+from latencydoctor.forecast.arrivals import Traffic
+from latencydoctor.forecast.curve import BatchTime, ServiceCurve, calibrate, fit
+from latencydoctor.forecast.estimate import Band, Estimate, capacity_band, estimate
+from latencydoctor.forecast.queue import Batching, Scenario, simulate
 from latencydoctor.model.remedy import Prediction
 
-SPREAD = 0.10
-"""The interval's ends: rate and service time both this much lower, and both this much higher, than measured."""
+LOW_LOAD_SHARE = 0.01
+"""Traffic at night, as a share of what the new settings can serve."""
+
+LOW_LOAD_REQUESTS = 400
 
 _FORMS = (("capacity_rps", "requests/s"), ("e2e_p99_ms", "ms"))
 
 
+def curve_of(measured: Mapping[str, float], times: Sequence[BatchTime] = ()) -> tuple[ServiceCurve, str] | str:
+    """The service curve and what it rests on; a reason where there is none.
+
+    Executions by batch size say most; the rates of a window are taken where a server does not tell them, or where all
+    its executions had one size.
+    """
+    fitted = fit(times) if times else "executions by batch size are not known (Triton's statistics API tells them)"
+    if isinstance(fitted, ServiceCurve):
+        count = sum(item.executions for item in times)
+        return fitted, f"{_told(fitted)}, fitted to {count} executions of {len(times)} batch sizes"
+    rates = calibrate(measured)
+    if isinstance(rates, ServiceCurve):
+        return rates, f"{_told(rates)}, calibrated from the incident's own metrics"
+    return f"{rates}; {fitted}" if times else rates
+
+
+def outside_ms(measured: Mapping[str, float]) -> float:
+    """What a request takes beside the server, on average; 0 where it is not known."""
+    return max(0.0, measured.get("e2e_mean_ms", 0.0) - measured.get("server_time_ms", float("inf")))
+
+
 def predict(
-    measured: Mapping[str, float], arrival_rps: float | None, before: Batching, after: Batching
+    measured: Mapping[str, float],
+    arrival_rps: float | None,
+    before: Batching,
+    after: Batching,
+    times: Sequence[BatchTime] = (),
+    instances: int = 1,
 ) -> tuple[Prediction, ...]:
-    """Capacity and p99 before and after. Where a figure cannot be computed it is None and `method` says why."""
-    curve = calibrate(measured)
-    if isinstance(curve, str):
-        reason = f"not predicted: {curve}"
+    """Capacity, p99, p50, p95, load and the cost at low load, before and after; capacity and p99 come first.
+
+    Where a figure cannot be computed it is None and `method` says why. `arrival_rps` is what reaches the server.
+    """
+    known = curve_of(measured, times)
+    if isinstance(known, str):
+        reason = f"not predicted: {known}"
         return tuple(Prediction(name, unit, None, None, None, None, reason) for name, unit in _FORMS)
-    return (_capacity(curve, before, after), _p99(curve, measured, arrival_rps, after))
+    curve, told = known
+    base = Scenario(Traffic(arrival_rps or 0.0), curve, after, instances, outside_ms=outside_ms(measured))
+    now = replace(base, batching=before)
+    if arrival_rps is None:
+        reason = "not predicted: the arrival rate is not known"
+        nothing = Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason)
+        return (_capacity(now, base, told), nothing, _low_load(now, base, told))
+    found = estimate(base)
+    percentiles = (
+        _latency("e2e_p99_ms", measured, found, found.p99_ms, told),
+        _latency("e2e_p50_ms", measured, found, found.p50_ms, told),
+        _latency("e2e_p95_ms", measured, found, found.p95_ms, told),
+    )
+    return (_capacity(now, base, told), *percentiles, _load(now, base, told), _low_load(now, base, told))
 
 
 def _told(curve: ServiceCurve) -> str:
-    return f"{curve.host_ms:.1f} ms + {curve.item_ms:.2f} ms a request, calibrated from the incident's own metrics"
+    if curve.knots:
+        first, last = curve.knots[0], curve.knots[-1]
+        return f"{first[1]:.1f} ms for {first[0]} to {last[1]:.1f} ms for {last[0]} requests"
+    return f"{curve.host_ms:.1f} ms + {curve.item_ms:.2f} ms a request"
 
 
-def _capacity(curve: ServiceCurve, before: Batching, after: Batching) -> Prediction:
-    return Prediction(
-        "capacity_rps",
-        "requests/s",
-        before=capacity_rps(curve, before),
-        after=capacity_rps(curve, after),
-        low=capacity_rps(curve.scaled(1 + SPREAD), after),
-        high=capacity_rps(curve.scaled(1 - SPREAD), after),
-        method=f"batch size / execution time, {_told(curve)}; interval: times -/+ {SPREAD:.0%}",
+def _capacity(now: Scenario, after: Scenario, told: str) -> Prediction:
+    band = capacity_band(after)
+    method = f"batch size / execution time, {told}; interval: how well that is known"
+    return Prediction("capacity_rps", "requests/s", now.capacity_rps, band.value, band.low, band.high, method)
+
+
+def _latency(signal: str, measured: Mapping[str, float], found: Estimate, band: Band | None, told: str) -> Prediction:
+    before = measured.get(signal)
+    if band is None:
+        reason = found.unstable.removeprefix("arrivals exceed what can be served: ")
+        reason = reason.removeprefix("no bound: ")
+        return Prediction(signal, "ms", before, None, None, None, f"no bound: {reason}; add capacity too")
+    method = (
+        f"simulated queue at {found.rate_rps:.0f} requests/s, {told}; "
+        "interval: 95 % of such windows, with what is not known of times, rate and model"
     )
+    return Prediction(signal, "ms", before, band.value, band.low, band.high, method)
 
 
-def _p99(curve: ServiceCurve, measured: Mapping[str, float], arrival_rps: float | None, after: Batching) -> Prediction:
-    before = measured.get("e2e_p99_ms")
-    if arrival_rps is None:
-        return Prediction("e2e_p99_ms", "ms", before, None, None, None, "not predicted: the arrival rate is not known")
-    outside_ms = max(0.0, measured.get("e2e_mean_ms", 0.0) - measured.get("server_time_ms", float("inf")))
-    middle, low, high = (
-        simulate_p99_ms(arrival_rps * factor, curve.scaled(factor), after) for factor in (1.0, 1 - SPREAD, 1 + SPREAD)
-    )
-    if middle is None:
-        reason = f"{arrival_rps:.0f} requests/s arrive and {capacity_rps(curve, after):.0f} can be served"
-        return Prediction("e2e_p99_ms", "ms", before, None, None, None, f"no bound: {reason}; add capacity too")
-    # More load can mean a lower p99 while batches wait to fill, so the ends are sorted.
-    ends = sorted(value for value in (low, middle, high) if value is not None)
-    return Prediction(
-        "e2e_p99_ms",
-        "ms",
-        before=before,
-        after=middle + outside_ms,
-        low=ends[0] + outside_ms,
-        high=None if high is None else ends[-1] + outside_ms,
-        method=f"simulated queue at {arrival_rps:.0f} requests/s, {_told(curve)}; "
-        f"interval: rate and times -/+ {SPREAD:.0%}",
-    )
+def _load(now: Scenario, after: Scenario, told: str) -> Prediction:
+    method = f"requests that arrive over requests that can be served, {told}"
+    return Prediction("load_ratio", "ratio", now.load_ratio, after.load_ratio, None, None, method)
+
+
+def _low_load(now: Scenario, after: Scenario, told: str) -> Prediction:
+    """The other side of waiting for company: what a request takes when there is none."""
+    rate_rps = max(0.01, after.capacity_rps * LOW_LOAD_SHARE)
+    values: list[float | None] = []
+    for scenario in (now, after):
+        alone = simulate(scenario.at_rate(rate_rps), LOW_LOAD_REQUESTS)
+        values.append(None if alone is None else alone.percentile_ms(0.5))
+    method = f"simulated queue at {rate_rps:.3g} requests/s, {told}"
+    return Prediction("low_load_p50_ms", "ms", values[0], values[1], None, None, method)

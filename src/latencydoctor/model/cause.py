@@ -16,6 +16,15 @@ class CauseKind(StrEnum):
     DATA_QUALITY = "data quality"
 
 
+class Undo(StrEnum):
+    """What a cause has changed, as a queue model knows it: what setting it back would undo."""
+
+    BATCHING = "batching"
+    HIT_RATIO = "hit ratio"
+    RATE = "rate"
+    EXECUTION_TIME = "execution time"
+
+
 class Scaling(StrEnum):
     """What more replicas would do: cure it, be the wrong reflex, or help only until the cause is dealt with."""
 
@@ -34,7 +43,7 @@ class CauseRule:
     signals that it moves. `is_event` marks what happens rather than lasts (a restart): that it also happened before the
     onset does not speak against it. `is_generic` marks one that says where the time goes and not why. `signature` is
     its number in the catalogue of signatures, empty where it has none. `thresholds` belong to this rule alone; a
-    deployment overrides them by `<id>.<name>`.
+    deployment overrides them by `<id>.<name>`. `undo` is what a forecast sets back to ask whether that would cure it.
     """
 
     id: str
@@ -55,3 +64,4 @@ class CauseRule:
     references: tuple[str, ...]
     is_event: bool = False
     is_generic: bool = False
+    undo: Undo | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from latencydoctor.model.evidence import Gap, Incident, LogEvent, Proof, QueryRecord, Selection, Window
+from latencydoctor.model.evidence import Gap, Incident, LogEvent, Proof, QueryRecord, Selection, Severity, Window
 
 
 class Answer(StrEnum):
@@ -90,11 +90,27 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecasted:
+    """What a simulated queue says of a suspicion: whether undoing it alone would bring latency back, and the figures.
+
+    UNKNOWN where the queue cannot explain what was measured, or lacks a figure; `reason` says it in words. Latencies
+    are p99 in ms, None where there is no bound or nothing is known.
+    """
+
+    answer: Answer
+    reason: str
+    measured_p99_ms: float | None = None
+    undone_p99_ms: float | None = None
+    limit_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """The one cause, with what it means, what to do, what not to do, and the fix that would be planned.
 
     `witnesses` are the families of signals that agree, each counted once; `against` are the comparisons that would
-    refute it; `folded` are causes that look true as its artefacts. `scaling` says what more replicas would do.
+    refute it; `folded` are causes that look true as its artefacts. `scaling` says what more replicas would do, and
+    `forecast` whether undoing it would be enough.
     """
 
     id: str
@@ -110,6 +126,7 @@ class Cause:
     witnesses: tuple[str, ...] = ()
     against: tuple[Finding, ...] = ()
     folded: tuple[Suspect, ...] = ()
+    forecast: Forecasted | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +136,34 @@ class TreeAnswer:
     cause: str | None
     agrees: Answer
     note: str
+
+
+class MomentKind(StrEnum):
+    """What a moment is about; of those at one time the one that tends to cause the others comes first."""
+
+    LOG = "log"
+    ACCELERATOR = "accelerator"
+    METRIC = "metric"
+    INCIDENT = "incident"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that began at `at_s` (seconds since the epoch): a class of log events, a signal's move, the incident.
+
+    `what` is the class or signal. `value` is the number of events, or what the signal moved to from `baseline` (of the
+    incident: its limit), in `unit`. `proof` is the log's file:line or the query.
+    """
+
+    at_s: float
+    kind: MomentKind
+    what: str
+    detail: str
+    value: float | None
+    baseline: float | None
+    proof: str
+    unit: str = ""
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +182,7 @@ class Diagnosis:
 
     `contributing` are further causes that hold, the likelier first. `deciding` is the one missing signal that would
     decide most; `candidates` are what it may be where that is not settled, the nearest first. `path` and `ruled_out`
-    are the playbook's questions; `causes_ruled_out` the cause rules.
+    are the playbook's questions; `causes_ruled_out` the cause rules. `timeline` is what began when, earliest first.
     """
 
     selection: Selection
@@ -164,3 +209,4 @@ class Diagnosis:
     tree: TreeAnswer | None = None
     deciding: Gap | None = None
     candidates: tuple[Candidate, ...] = ()
+    timeline: tuple[Moment, ...] = ()

@@ -43,6 +43,7 @@ def _cause(rule: CauseRule) -> tuple[Fact, ...]:
         ("do not", rule.not_this),
         ("more replicas", {"cures": "cure it", "wrong": "are the wrong reflex"}.get(rule.scaling.value, "buy time")),
         ("fix", rule.fix),
+        ("a forecast sets back", rule.undo.value if rule.undo else ""),
         ("confirmed by", tuple(_lines(rule.confirm, thresholds))),
         ("refuted by", tuple(_lines(rule.refute, thresholds)) if rule.refute is not None else ()),
         ("thresholds", tuple(f"{rule.id}.{name} = {value:g}" for name, value in rule.thresholds)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from latencydoctor.model.diagnosis import Diagnosis, Finding
+from latencydoctor.model.diagnosis import Answer, Diagnosis, Finding
 from latencydoctor.model.evidence import IncidentState
 
 
@@ -24,6 +24,9 @@ def _lacking(result: Diagnosis) -> Iterator[str]:
         if not result.cause.evidence and result.cause.confidence.value != "low":
             yield f"cause {result.cause.id}: no evidence at all"
         yield from _findings(f"cause {result.cause.id}", result.cause.evidence, compared=True)
+        forecast = result.cause.forecast
+        if forecast is not None and forecast.answer is not Answer.UNKNOWN and forecast.limit_ms is None:
+            yield f"forecast for {result.cause.id}: no limit to compare with"
         yield from _findings(f"symptoms of {result.cause.id}", result.cause.symptoms, compared=False)
     for group, suspects in (
         ("folded", result.cause.folded if result.cause else ()),

@@ -14,9 +14,10 @@ from latencydoctor.model.remedy import Plan, Verification
 from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
+from latencydoctor.report.onset import in_markdown
 from latencydoctor.report.reached import reached
 from latencydoctor.report.units import amount, clock, instant
-from latencydoctor.report.wording import before, compared, name
+from latencydoctor.report.wording import before, compared, name, undone
 
 _SIMULATED = "> **Simulated accelerator.** Latencies, busy times and predictions below come from a simulated device."
 
@@ -69,7 +70,7 @@ def _diagnosis(result: Diagnosis) -> list[str]:
             for step in result.path
         )
         lines += table(("question", "answer", "numbers"), rows)
-    lines += _ledger(result) + _logs(result) + suspects(result) + _missing(result)
+    lines += _ledger(result) + in_markdown(result) + _logs(result) + suspects(result) + _missing(result)
     return lines
 
 
@@ -86,6 +87,8 @@ def _cause(cause: Cause) -> list[str]:
         lines += [f"Symptoms explained by it: {told}.", ""]
     if cause.folded:
         lines += [f"Looks like, because of it: {', '.join(f'`{one.id}`' for one in cause.folded)}.", ""]
+    if cause.forecast is not None:
+        lines += [f"**If it is undone:** {markdown(undone(cause.forecast))}.", ""]
     lines += [f"**Do:** {cause.advice}", ""]
     if cause.not_this:
         lines += [f"**Do not:** {cause.not_this}", ""]

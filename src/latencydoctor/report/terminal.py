@@ -9,10 +9,11 @@ from rich.text import Text
 from latencydoctor.model.diagnosis import Answer, Cause, Diagnosis, Finding, LedgerRow, Step
 from latencydoctor.model.evidence import Gap, GapReason, IncidentState
 from latencydoctor.report.foreign import clean, plain
+from latencydoctor.report.onset import on_screen
 from latencydoctor.report.suspects import beside_the_cause
 from latencydoctor.report.terminal_block import block, line
 from latencydoctor.report.units import amount, clock, span
-from latencydoctor.report.wording import before, compared, name
+from latencydoctor.report.wording import before, compared, name, undone
 
 _STATE_STYLE = {
     IncidentState.HEALTHY: "bold green",
@@ -38,6 +39,9 @@ def show(result: Diagnosis, console: Console, *, verbose: bool = False) -> None:
         rows.append(block("PATH", _path(result.path, verbose)))
     if result.ledger and result.incident.state is IncidentState.INCIDENT:
         rows.append(block("TIME", _ledger(result.ledger, verbose)))
+    began = on_screen(result) if result.log_events or verbose else None
+    if began is not None:
+        rows.append(block("ONSET", began))
     if result.log_events:
         rows.append(block("LOGS", _logs(result)))
     if result.missing:
@@ -70,6 +74,8 @@ def _cause(cause: Cause, *, wide: bool) -> list[RenderableType]:
     rows: list[RenderableType] = [line("CAUSE", title), line("", plain(cause.meaning))]
     if cause.evidence:
         rows.append(block("PROOF", _findings(cause.evidence) if wide else _stacked(cause.evidence)))
+    if cause.forecast is not None and cause.forecast.answer is not Answer.UNKNOWN:
+        rows.append(line("FORECAST", Text(undone(cause.forecast))))
     if cause.symptoms or cause.folded:
         rows.append(line("SYMPTOMS", _symptoms(cause)))
     rows.append(line("DO", Text(cause.advice, style="bold")))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 
-from latencydoctor.model.diagnosis import Answer, Candidate, Finding
+from latencydoctor.model.diagnosis import Answer, Candidate, Finding, Forecasted
 from latencydoctor.report.units import amount
 
 _NAMES = {
     "e2e_p99_ms": "p99 latency",
     "e2e_mean_ms": "mean latency",
+    "e2e_p50_ms": "p50 latency",
+    "e2e_p95_ms": "p95 latency",
+    "low_load_p50_ms": "p50 latency at low load",
+    "load_ratio": "load",
+    "capacity_rps": "capacity",
     "queue_time_ms": "queue time",
     "queue_depth": "queue depth",
     "batch_size_mean": "mean batch size",
@@ -73,3 +78,9 @@ def held_back(candidate: Candidate) -> str:
     if candidate.against:
         return f"but {'; '.join(f'{name(one.signal)} {compared(one)}' for one in candidate.against)}"
     return f"not seen: {', '.join(name(gap.signal) for gap in candidate.needs)}"
+
+
+def undone(forecast: Forecasted) -> str:
+    """Whether setting the cause back would be enough, by a simulated queue, or why it cannot say."""
+    words = {Answer.YES: "enough", Answer.NO: "not enough", Answer.UNKNOWN: "not known whether enough"}
+    return f"{words[forecast.answer]}: {forecast.reason} (simulated queue)"

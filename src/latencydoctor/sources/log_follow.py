@@ -29,6 +29,7 @@ class _Result:
     events: int = 0
     bytes: int = 0
     broken: str = ""
+    done: threading.Event = field(default_factory=threading.Event)
     levels: LevelCounts = field(default_factory=LevelCounts)
 
 
@@ -59,35 +60,35 @@ class Follower:
         """Follow; an interrupt ends it like the sources' own end would."""
         readers = [self._reader(self._scanner) for _ in self._sources]
         results = [_Result() for _ in self._sources]
-        threads = [
-            threading.Thread(target=self._follow, args=one, daemon=True)
-            for one in zip(self._sources, readers, results, strict=True)
-        ]
-        for thread in threads:
-            thread.start()
+        for one in zip(self._sources, readers, results, strict=True):
+            threading.Thread(target=self._follow, args=one, daemon=True).start()
         try:
-            for thread in threads:
-                # With a time it can be interrupted.
-                while thread.is_alive():
-                    thread.join(0.2)
+            self._wait(results)
         except KeyboardInterrupt:
             self.stop.set()
-        for thread in threads:
-            thread.join()
+        self._wait(results)
         return self._together(readers, results)
+
+    def _wait(self, results: Sequence[_Result]) -> None:
+        # Not for the threads: an interrupted join takes a thread for ended that is not. With a time it is interrupted.
+        for result in results:
+            while not result.done.wait(0.2):
+                pass
 
     def _reader(self, scanner: Scanner) -> LogReader:
         return LogReader(self._rules, self._window, scanner, redact_prompts=self._redact_prompts)
 
     def _follow(self, source: Followed, reader: LogReader, result: _Result) -> None:
-        with self._turn:
-            try:
-                for incarnation in source.incarnations(self.stop):
+        try:
+            for incarnation in source.incarnations(self.stop):
+                with self._turn:
                     blocks = self._blocks(self._waiting(incarnation.chunks, result), reader, result)
                     reference_s = min(max(incarnation.modified_s, time.time()), self._window.end_s)
                     result.events += reader.read(source.place, blocks, reference_s, self._on_event)
-            except OSError as error:
-                result.broken = error.strerror or str(error)
+        except OSError as error:
+            result.broken = error.strerror or str(error)
+        finally:
+            result.done.set()
 
     def _waiting(self, chunks: Iterator[bytes], result: _Result) -> Iterator[bytes]:
         """The chunks, letting others work while the next one is waited for."""

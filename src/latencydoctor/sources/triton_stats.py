@@ -6,8 +6,8 @@ Neither has a history: facts, not series. `batch_stats` counts since the model w
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
@@ -92,23 +92,38 @@ class _Session:
         return _told(values, query)
 
     def statistics(self, model: str) -> Readings:
-        """The median executed batch."""
+        """The median executed batch, and for each size how many executions there were and what they took on average.
+
+        The latter two are for forecasts: `batch_<size>_executions` and `batch_<size>_time_ms`.
+        """
         query = f"ModelStatistics({plain(model)})"
         try:
             answer = self.client.get_inference_statistics(model, client_timeout=self._left_s())
         except InferenceServerException as error:
             return _failed(_STATISTICS_SIGNALS, query, error)
         counts: dict[int, int] = {}
+        took_ns: dict[int, int] = {}
         for version in answer.model_stats:
             for batch in version.batch_stats:
                 size = int(batch.batch_size)
                 counts[size] = counts.get(size, 0) + int(batch.compute_infer.count)
+                parts = (batch.compute_input, batch.compute_infer, batch.compute_output)
+                took_ns[size] = took_ns.get(size, 0) + sum(int(part.ns) for part in parts)
         middle = weighted_median(counts.items())
         if middle is None:
             gap = Gap("", GapReason.TOO_FEW_SAMPLES, "nothing was executed since the model was loaded")
             record = QueryRecord(SOURCE, query, gap.reason.value, 0)
             return Readings(gaps=tuple(_for(signal, gap) for signal in _STATISTICS_SIGNALS), queries=(record,))
-        return _told({"executed_batch_size_p50": float(middle)}, query)
+        told = _told({"executed_batch_size_p50": float(middle)}, query)
+        return replace(told, facts=(*told.facts, *_by_size(counts, took_ns, query)))
+
+
+def _by_size(counts: Mapping[int, int], took_ns: Mapping[int, int], query: str) -> Iterator[Fact]:
+    proof = Proof(SOURCE, query)
+    for size, count in sorted(counts.items()):
+        if count > 0:
+            yield Fact(f"batch_{size}_executions", "executions", float(count), proof)
+            yield Fact(f"batch_{size}_time_ms", "ms", took_ns[size] / count / 1e6, proof)
 
 
 def weighted_median(counts: Iterable[tuple[int, int]]) -> int | None:

@@ -10,7 +10,7 @@ from latencydoctor.diagnosis.confidence import confidence_in
 from latencydoctor.diagnosis.examine import examine
 from latencydoctor.diagnosis.suspects import rank
 from latencydoctor.model.cause import CauseRule
-from latencydoctor.model.diagnosis import Answer, Confidence, TreeAnswer
+from latencydoctor.model.diagnosis import Answer, Confidence, Forecasted, TreeAnswer
 from latencydoctor.model.evidence import Evidence, Measure
 from latencydoctor.model.playbook import All
 from tests.unit.builders import evidence, gap, measure
@@ -59,6 +59,19 @@ def test_where_the_time_goes_without_the_reason_is_an_open_question() -> None:
     blind, seen = evidence(QUEUE, BUSY, gaps=(gap("nothing"),)), evidence(QUEUE, BUSY, measure("network_time_ms", 1, 2))
     assert confidence([UPSTREAM, where], blind) is Confidence.LOW
     assert confidence([UPSTREAM, where], seen) is Confidence.HIGH
+
+
+def test_a_forecast_is_a_witness_and_its_no_is_a_reservation() -> None:
+    one = rule("two", 50, above("queue_time_ms"))
+    seen = evidence(QUEUE)
+    for rules, answer, expected in (
+        ([one], Answer.UNKNOWN, Confidence.MEDIUM),
+        ([one], Answer.YES, Confidence.HIGH),
+        ([one], Answer.NO, Confidence.LOW),
+    ):
+        examined = examine(rules, seen)
+        said = Forecasted(answer, "in numbers")
+        assert confidence_in(examined[0], rank(examined), examined, AGREES, seen, said) is expected
 
 
 def test_a_tree_that_disagrees_and_a_missing_baseline_are_reservations() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from latencydoctor.diagnosis.rank import diagnose
-from latencydoctor.model.cause import CauseKind
-from latencydoctor.model.diagnosis import Answer, Confidence, Diagnosis
-from latencydoctor.model.evidence import Gap, IncidentState
+from latencydoctor.model.cause import CauseKind, CauseRule
+from latencydoctor.model.diagnosis import Answer, Confidence, Diagnosis, Forecasted
+from latencydoctor.model.evidence import Evidence, Gap, IncidentState
 from tests.unit.builders import evidence, gap, measure, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
 from tests.unit.shipped import KNOWLEDGE
@@ -107,3 +107,20 @@ def test_simulated_evidence_makes_a_simulated_diagnosis() -> None:
     assert not found().simulated
     seen = evidence(measure("accelerator_busy_ratio", 0.3, simulated=True))
     assert diagnose(seen, KNOWLEDGE).simulated
+
+
+def test_the_forecast_is_asked_about_the_cause_that_is_named_and_told_with_it() -> None:
+    asked: list[str] = []
+
+    def forecast(rule: CauseRule, seen: Evidence) -> Forecasted:
+        asked.append(rule.id)
+        assert seen.incident.state is IncidentState.INCIDENT
+        return Forecasted(Answer.YES, "p99 is expected at 120 ms", 1500.0, 120.0, 1000.0)
+
+    result = diagnose(evidence(*values(BACKLOG, BASELINE)), KNOWLEDGE, forecast)
+    assert result.cause is not None
+    assert asked == [result.cause.id]
+    assert result.cause.forecast == Forecasted(Answer.YES, "p99 is expected at 120 ms", 1500.0, 120.0, 1000.0)
+    assert result.cause.witnesses[-1] == "forecast"
+    diagnose(evidence(state=IncidentState.HEALTHY), KNOWLEDGE, forecast)
+    assert len(asked) == 1

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching
-from latencydoctor.forecast.whatif import predict
+from latencydoctor.forecast.whatif import curve_of, outside_ms, predict
+from latencydoctor.model.remedy import Prediction
 
 BAD = Batching(enabled=True, preferred=0, maximum=8, wait_ms=0.0)
 GOOD = Batching(enabled=True, preferred=16, maximum=32, wait_ms=100.0)
@@ -16,11 +20,18 @@ MEASURED = {
     "e2e_mean_ms": 1805.0,
     "server_time_ms": 1800.0,
 }
+TIMES = tuple(BatchTime(size, 30, 20.0 + size) for size in (1, 4, 8))
+
+
+def predicted(rate_rps: float | None, after: Batching = GOOD, before: Batching = BAD) -> dict[str, Prediction]:
+    found = predict(MEASURED, rate_rps, before, after)
+    assert [one.signal for one in found[:2]] == ["capacity_rps", "e2e_p99_ms"]
+    return {one.signal: one for one in found}
 
 
 def test_the_scene_is_predicted_before_it_is_changed() -> None:
-    capacity, p99 = predict(MEASURED, 320.0, BAD, GOOD)
-    assert capacity.signal == "capacity_rps"
+    found = predicted(320.0)
+    capacity, p99 = found["capacity_rps"], found["e2e_p99_ms"]
     assert (round(capacity.before or 0), round(capacity.after or 0)) == (286, 615)
     assert (capacity.low or 0) < (capacity.after or 0) < (capacity.high or 0)
     assert p99.before == 2140.0
@@ -28,27 +39,81 @@ def test_the_scene_is_predicted_before_it_is_changed() -> None:
     assert 95 < p99.after < 130
     assert (p99.low or 0) <= p99.after <= (p99.high or 0)
     assert "simulated queue at 320 requests/s, 20.0 ms + 1.00 ms a request" in p99.method
+    p50, p95 = found["e2e_p50_ms"].after, found["e2e_p95_ms"].after
+    assert p50 is not None
+    assert p95 is not None
+    assert p50 < p95 < p99.after
+    load = found["load_ratio"]
+    assert load.before == pytest.approx(320 / 285.7, rel=0.01)
+    assert load.after == pytest.approx(320 / 615.4, rel=0.01)
+
+
+def test_the_cost_at_low_load_is_the_wait_for_company() -> None:
+    low = predicted(320.0)["low_load_p50_ms"]
+    # 21 ms alone and 5 ms outside; with the floor up to 100 ms of waiting come on top.
+    assert low.before == pytest.approx(26.0, abs=2.0)
+    assert low.after == pytest.approx(126.0, abs=2.0)
 
 
 def test_more_than_batching_can_carry_is_said() -> None:
-    _, p99 = predict(MEASURED, 700.0, BAD, GOOD)
+    p99 = predicted(700.0)["e2e_p99_ms"]
     assert (p99.after, p99.low, p99.high) == (None, None, None)
     assert p99.method == "no bound: 700 requests/s arrive and 615 can be served; add capacity too"
 
 
 def test_near_the_limit_the_upper_end_is_open() -> None:
-    _, p99 = predict(MEASURED, 550.0, BAD, GOOD)
+    p99 = predicted(590.0)["e2e_p99_ms"]
     assert p99.after is not None
     assert p99.high is None
 
 
-def test_without_a_rate_there_is_a_capacity_only() -> None:
-    capacity, p99 = predict(MEASURED, None, BAD, GOOD)
-    assert capacity.after is not None
-    assert (p99.after, p99.method) == (None, "not predicted: the arrival rate is not known")
+def test_within_the_error_of_the_limit_there_is_no_figure() -> None:
+    p99 = predicted(614.0)["e2e_p99_ms"]
+    assert p99.after is None
+    assert "cannot be told from the limit" in p99.method
+
+
+def test_without_a_rate_there_are_capacity_and_the_cost_at_low_load_only() -> None:
+    found = predicted(None)
+    assert found["capacity_rps"].after is not None
+    assert found["low_load_p50_ms"].after is not None
+    assert (found["e2e_p99_ms"].after, found["e2e_p99_ms"].method) == (
+        None,
+        "not predicted: the arrival rate is not known",
+    )
 
 
 def test_without_calibration_there_is_a_reason() -> None:
     for prediction in predict({}, 320.0, BAD, GOOD):
         assert prediction.after is None
         assert prediction.method.startswith("not predicted: not measured: compute_time_ms")
+
+
+def test_executions_by_size_are_preferred_to_rates() -> None:
+    found = curve_of(MEASURED | {"compute_time_ms": 99.0}, TIMES)
+    assert not isinstance(found, str)
+    assert found[0].batch_ms(32) == pytest.approx(52.0)
+    assert found[1] == "20.0 ms + 1.00 ms a request, fitted to 90 executions of 3 batch sizes"
+
+
+def test_rates_stand_in_for_executions_of_one_size() -> None:
+    found = curve_of(MEASURED, (BatchTime(8, 900, 28.0),))
+    assert not isinstance(found, str)
+    assert "calibrated from the incident's own metrics" in found[1]
+    told = curve_of({}, (BatchTime(8, 900, 28.0),))
+    assert isinstance(told, str)
+    assert "not measured: compute_time_ms" in told
+    assert "all executions were of 8" in told
+
+
+def test_a_bent_curve_is_told_by_its_ends() -> None:
+    bent = tuple(BatchTime(size, 50, 10.0 if size <= 8 else 10.0 + 4.0 * (size - 8)) for size in range(1, 17))
+    found = curve_of({}, bent)
+    assert not isinstance(found, str)
+    assert found[1].startswith("10.0 ms for 1 to 42.0 ms for 16 requests, fitted to 800 executions")
+
+
+def test_time_outside_the_server_is_never_below_nothing() -> None:
+    assert outside_ms(MEASURED) == 5.0
+    assert outside_ms({"e2e_mean_ms": 5.0, "server_time_ms": 9.0}) == 0.0
+    assert outside_ms({"e2e_mean_ms": 5.0}) == 0.0

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from latencydoctor.diagnosis.rank import diagnose
-from latencydoctor.model.diagnosis import Diagnosis
+from latencydoctor.model.diagnosis import Answer, Diagnosis, Forecasted
 from latencydoctor.model.evidence import Evidence, IncidentState, Selection
 from latencydoctor.report import machine, markdown, terminal
 from tests.unit.builders import event, evidence, gap, measure, values
@@ -58,6 +58,21 @@ def test_screen_names_cause_numbers_path_and_next_command() -> None:
     ):
         assert part in text, part
     assert text.rstrip().splitlines()[-1].startswith("NEXT")
+
+
+def test_what_a_simulated_queue_says_stands_beside_the_proof_and_what_it_cannot_say_does_not() -> None:
+    for answer, shown in (
+        (Answer.YES, "enough: p99 120 ms"),
+        (Answer.NO, "not enough: p99 120 ms"),
+        (Answer.UNKNOWN, ""),
+    ):
+        found = result()
+        assert found.cause is not None
+        said = Forecasted(answer, "p99 120 ms", 1500.0, 120.0, 1000.0)
+        found = replace(found, cause=replace(found.cause, forecast=said))
+        rows = [line for line in screen(found, 120).splitlines() if line.startswith("FORECAST")]
+        assert [row.split(maxsplit=1)[1].strip() for row in rows] == ([f"{shown} (simulated queue)"] if shown else [])
+        assert "(simulated queue)" in markdown.diagnosis(found)
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])

@@ -162,12 +162,24 @@ def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
     """
     wanted, excuses = _patterns(rules)
     try:
-        return Scanner(wanted, excuses, engine)
+        return Scanner(wanted, excuses, engine, seldom=_seldom(rules))
     except PatternError as error:
         pattern = [*wanted, *excuses][error.index]
         culprits = [one.id for one in _all_ways(rules) if pattern in (*_wanted(one), *_excuses(one))]
         hint = "`latencydoctor rules check` names the line."
         raise ContentError(f"log rule {', '.join(culprits)}: {error.message}", hint=hint) from error
+
+
+def patterns_of(rules: Sequence[LogRule]) -> list[str]:
+    """All patterns that make a line worth looking at."""
+    return _patterns(rules)[0]
+
+
+def _seldom(rules: Sequence[LogRule]) -> set[str]:
+    """Patterns of which it matters only whether they have been seen at all."""
+    others = {pattern for one in _all_ways(rules) for patterns in _marks(one)[1:] for pattern in patterns}
+    looked_for = {pattern for one in _all_ways(rules) for pattern in (*one.patterns, *one.echoes)}
+    return {pattern for one in _all_ways(rules) for pattern in one.only_after} - others - looked_for
 
 
 def _patterns(rules: Sequence[LogRule]) -> tuple[list[str], list[str]]:

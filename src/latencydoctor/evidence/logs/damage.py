@@ -21,6 +21,7 @@ _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _PROGRESS = re.compile(r"\d{1,3}%\||(?:it|s|B)/(?:s|it)\b|\d{1,3}% ?\[")
+_MOST_STATES = 200
 _ENTITY = re.compile(r"&(?:quot|lt|gt|#39|#34|#x27|amp);")
 _HEADS = re.compile(
     r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d |"
@@ -54,7 +55,7 @@ def tidy(text: str) -> str:
 def _after_returns(data: bytes) -> bytes:
     """The last state of a line that was written over itself; but never a progress bar where something else was said."""
     kept = b""
-    for state in reversed(data.split(b"\r", 1000)):
+    for state in reversed(data.rsplit(b"\r", _MOST_STATES)):
         if not state.strip(b" \x00\n"):
             continue
         if not _PROGRESS.search(state[-2000:].decode("latin-1")):

@@ -119,8 +119,10 @@ class Dating:
         """As `yearless`, for a program of which old Windows builds print the month after the right one, 13 included."""
         moment = None if month == 13 else self.yearless(month, day, clock_s, draft)
         outer_s = draft.outer_s if draft.exact else None
-        if outer_s is not None and moment is not None and abs(moment - outer_s) < _MONTH_ERROR_S:
-            return moment
+        if moment is not None:
+            right = not self._month_ahead if outer_s is None else abs(moment - outer_s) < _MONTH_ERROR_S
+            if right:
+                return moment
         if month == 1:
             # Those builds never print a 1.
             self._month_ahead = False

@@ -85,7 +85,9 @@ class Echoes:
             last = self._last.get(rule_id)
             if last is not None and _follows(told, last[0], AFTER_S, BEFORE_S):
                 # What echoes an echo keeps the event alive: one death fills a log for minutes.
-                self._last[rule_id] = (_later(told, last[0]), last[1])
+                for one in {rule_id, last[1]}:
+                    known = self._last.get(one, last)
+                    self._last[one] = (_later(told, known[0]), known[1])
                 return last[1]
         return ""
 

@@ -6,7 +6,8 @@ they look. Patterns are bytes, case-sensitive unless they start with `(?i)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import Any, Protocol, TypeVar
 
@@ -34,8 +35,12 @@ TOKEN_KINDS = 256
 class BlockMatcher(Protocol):
     """Finds the lines of a block that any of its patterns matches. One serves one thread at a time."""
 
-    def ends(self, data: bytes) -> list[int]:
-        """Offsets where matches end, ascending; at least one inside each line that matches."""
+    def ends(self, data: bytes, most: int | None = None) -> list[int]:
+        """Offsets where matches end, ascending; at least one inside each line that matches, or each of the first."""
+        ...
+
+    def which(self, line: bytes) -> Collection[int]:
+        """The places of the patterns that match one line, in the sequence that was compiled."""
         ...
 
     def twin(self) -> BlockMatcher:
@@ -71,8 +76,18 @@ class _HyperscanBlocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         self._module = module
         self._database = module.Database(mode=module.HS_MODE_BLOCK)
-        self._database.compile(expressions=list(patterns), flags=0)
+        ids = list(range(len(patterns)))
+        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
         self._scratch = None
+
+    def which(self, line: bytes) -> Collection[int]:
+        found: set[int] = set()
+
+        def on_match(index: int, _start: int, _end: int, _flags: int, _context: object) -> None:
+            found.add(index)
+
+        self._database.scan(line, match_event_handler=on_match, scratch=self._scratch)
+        return found
 
     def twin(self) -> _HyperscanBlocks:
         # The compiled patterns may be shared; what a scan scribbles on may not.
@@ -80,20 +95,24 @@ class _HyperscanBlocks:
         other._scratch = self._module.Scratch(self._database)
         return other
 
-    def ends(self, data: bytes) -> list[int]:
+    def ends(self, data: bytes, most: int | None = None) -> list[int]:
         found: list[int] = []
         line_end = -1
         find, size = data.find, len(data)
 
-        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
+        def on_match(_id: int, _start: int, end: int, _flags: int, _context: object) -> bool | None:
             # One end a line is enough, and a pattern may report thousands in a long one.
             nonlocal line_end
             if end > line_end:
                 found.append(end)
                 newline = find(b"\n", end - 1)
                 line_end = size if newline < 0 else newline + 1
+                return len(found) == most
+            return None
 
-        self._database.scan(data, match_event_handler=on_match, scratch=self._scratch)
+        # Which is how it tells that it was stopped.
+        with suppress(self._module.ScanTerminated):
+            self._database.scan(data, match_event_handler=on_match, scratch=self._scratch)
         return found
 
 
@@ -145,14 +164,18 @@ class _Re2Blocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         either = b"|".join(b"(?:" + pattern + b")" for pattern in patterns)
         self._pattern = module.compile(either, _re2_options(module))
+        self._lines = _Re2Lines(module, patterns)
+
+    def which(self, line: bytes) -> Collection[int]:
+        return self._lines.which(line)
 
     def twin(self) -> _Re2Blocks:
         return self
 
-    def ends(self, data: bytes) -> list[int]:
+    def ends(self, data: bytes, most: int | None = None) -> list[int]:
         found: list[int] = []
         place, search = 0, self._pattern.search
-        while (match := search(data, place)) is not None:
+        while len(found) != most and (match := search(data, place)) is not None:
             found.append(match.end())
             newline = data.find(b"\n", max(match.end() - 1, place))
             if newline < 0:

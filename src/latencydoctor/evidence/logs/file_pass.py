@@ -6,10 +6,13 @@ several files are merged afterwards.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from latencydoctor.evidence.logs.blocks import RawLine
 from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
+from latencydoctor.evidence.logs.continuing import Open, opens_dump
 from latencydoctor.evidence.logs.counting import Announce, Counting, Counts
 from latencydoctor.evidence.logs.damage import split_interleaved
 from latencydoctor.evidence.logs.dating import Dating
@@ -18,15 +21,22 @@ from latencydoctor.evidence.logs.judging import Hit, hits_of, is_benign, rank_of
 from latencydoctor.evidence.logs.lines import LineRecord, read_line, read_raw
 from latencydoctor.evidence.logs.lookback import LookBack
 from latencydoctor.evidence.logs.pieces import gather_pieces, is_piece
-from latencydoctor.evidence.logs.records import Open, Records
+from latencydoctor.evidence.logs.records import Records
 from latencydoctor.evidence.logs.told import KEPT_BYTES, KEPT_CHARACTERS, At, Told
 from latencydoctor.evidence.logs.unclassified import Loud
 from latencydoctor.model.evidence import Severity, Window
 
 _LOUD_RANK = 1
+_RANK = re.compile(r"(?<![\w.-])rank=(\d{1,4})\b", re.ASCII)
 _QUIET = frozenset({"INFO", "DEBUG"})
 
 Which = Callable[[str], frozenset[int]]
+
+
+def _rank_in(text: str) -> str:
+    """The rank that a message names among its fields, as TGI's launcher does."""
+    named = _RANK.search(text) if "rank=" in text else None
+    return named[1] if named else ""
 
 
 class FilePass:
@@ -75,6 +85,10 @@ class FilePass:
             self._mark(line, record, hits, meaning.marks)
         if may_speak and not one.benign:
             self._judge(line, record, one, meaning)
+        elif one.loud is not None and one.block == 0 and TRACEBACK in record.text:
+            # What nobody knows is told with its root exception.
+            root = exception_after(line.data, line.lines_after())
+            one.loud = replace(one.loud, text=f"{one.loud.text}: {root}") if root else one.loud
 
     def _mark(self, line: RawLine, record: LineRecord, hits: frozenset[int], ways: tuple[Way, ...]) -> None:
         """A line decides on others: those before it must be told first."""
@@ -103,12 +117,12 @@ class FilePass:
         level = record.level or (one.level if record.continued else "")
         if meaning.benign and record.event not in self._book.first_way and self._is_benign(meaning, record, level):
             # Of a record whose head is known as benign (a dump of arguments), so are its further lines.
-            opens = one.headed or record.text.rstrip().endswith(("{", "[", "("))
-            one.benign = one.benign or (one.head == line.number and opens)
+            one.benign = one.benign or (one.head == line.number and (one.headed or opens_dump(record.text)))
             return
         found = self._found(record, meaning, level)
+        block = -1 if line.number == one.head else one.block
         for hit, said in found:
-            one.hits.setdefault(one.block, []).append((hit, self._told(line, said, hit, one)))
+            one.hits.setdefault(block, []).append((hit, self._told(line, said, hit, one)))
         if found or rank_of(level) > _LOUD_RANK:
             return
         if one.loud is None or one.exception_at == line.number:
@@ -149,8 +163,9 @@ class FilePass:
         return bool(meaning.benign) and self._is_benign(meaning, head, head.level)
 
     def _told(self, line: RawLine, record: LineRecord, hit: Hit, one: Open) -> Told:
-        time_s = one.time_s if record.continued and one.time_s is not None else record.time_s
+        time_s = record.time_s if record.time_s is not None else one.time_s
         text = record.text[:KEPT_CHARACTERS]
+        rank = record.rank or one.rank or _rank_in(record.text)
         return Told(
             time_s=time_s,
             number=line.number,
@@ -162,15 +177,18 @@ class FilePass:
             only_echoes=hit.only_echoes or text.startswith("|"),
             precise=not record.continued and time_s is not None and time_s != record.outer_s and time_s % 1 != 0,
             source=record.source,
-            teller=self._teller(record),
-            rank=record.rank,
+            teller=self._teller(record, rank),
+            rank=rank,
+            reprint=one.reprint,
+            program=record.program,
+            anywhere=record.program == "kernel",
             file_line=record.file_line or one.file_line,
             began_s=record.began_s,
         )
 
-    def _teller(self, record: LineRecord) -> str:
+    def _teller(self, record: LineRecord, rank: str) -> str:
         name = record.source or record.process or self._place
-        return f"{name} rank {record.rank}" if record.rank else name
+        return f"{name} rank {rank}" if rank else name
 
     def _loud(self, line: RawLine, record: LineRecord, one: Open, level: str) -> Loud:
         text = record.text
@@ -182,7 +200,7 @@ class FilePass:
             time_s=record.time_s if record.time_s is not None else one.time_s,
             number=line.number,
             place=f"{self._place}:{line.number}",
-            teller=self._teller(record),
+            teller=self._teller(record, record.rank or one.rank),
             file_line=record.file_line,
             count=record.count,
         )

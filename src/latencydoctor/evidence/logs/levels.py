@@ -66,6 +66,16 @@ def _priority(level: str) -> str:
     return rf"PRIORITY{_QUOTE} ?: ?{_QUOTE}[{_PRIORITIES[level]}]{_QUOTE}"
 
 
+def words_of(level: str) -> str:
+    """The words of a level, as alternatives."""
+    return _WORDS[level]
+
+
+def pattern_of(level: str) -> str:
+    """One pattern for what makes a line of that level, in all formats."""
+    return "|".join(f"(?:{pattern})" for pattern in (*_heads(level), *_keyed(level), _priority(level)))
+
+
 LOUD = tuple(
     pattern for level in ("CRITICAL", "ERROR") for pattern in (*_heads(level), *_keyed(level), _priority(level))
 )

@@ -6,6 +6,7 @@ which looking back finds nothing is soon looked at less far.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
@@ -13,12 +14,16 @@ from latencydoctor.evidence.logs.blocks import LOOK_BACK_BYTES, RawLine
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.lines import LineRecord, clean, read_line
 
-_FURTHEST_LINES = 256
+_FURTHEST_LINES = 512
 _NEAREST_LINES = 4
 _REMEMBERED = 1024
 _TIMES_KEPT = 256
 _BORROWED_LINES = 16
 """A line without a stamp takes that of a neighbour no further away than this."""
+
+_WRITTEN_AT_ONCE_S = 2.0
+_DYING = re.compile(rb"Process [\w.:-]{1,100}:(?:$|\\n\")")
+_DYING_BYTES = 256
 
 _Known = TypeVar("_Known")
 
@@ -80,6 +85,8 @@ class LookBack:
             before = None if known is not None and not record.source else self._brief(number, data, record)
             if before is not None and not _same_lane(before, record):
                 continue
+            if before is not None and _is_past(before, record):
+                return indented
             if known is not None:
                 return known
             if before is None:
@@ -91,6 +98,10 @@ class LookBack:
                 indented = number, before
         self._limit = max(_NEAREST_LINES, self._limit // 2)
         return indented
+
+    def is_reprint(self, line: RawLine) -> bool:
+        """Whether a traceback is what Python prints of a process that dies of it, after its program told of it."""
+        return _DYING.search(next(_behind(line, 1), b"")[-_DYING_BYTES:]) is not None
 
     def is_plain_before(self, line: RawLine, record: LineRecord) -> bool:
         """Whether the line before, written alike, is no frame of a traceback."""
@@ -108,6 +119,13 @@ class LookBack:
                 self._read.clear()
             found = self._read[number] = read_line(clean(data), self._dating)
         return found
+
+
+def _is_past(before: LineRecord, record: LineRecord) -> bool:
+    """Whether a line was written well before another: lines of one record are written at once."""
+    if before.outer_s is None or record.outer_s is None:
+        return False
+    return abs(record.outer_s - before.outer_s) > _WRITTEN_AT_ONCE_S
 
 
 def _behind(line: RawLine, most: int) -> Iterator[bytes]:

@@ -12,15 +12,20 @@ from collections.abc import Iterable, Sequence
 
 _CRI = re.compile(rb"(\d{4}-\d\d-\d\dT[0-9:.]{8,20}(?:Z|[+-]\d\d:?\d\d) (stdout|stderr) )([PF]) ")
 _DOCKER_START = b'{"log":"'
+_DOCKER_END = b'\\n","'
 _MOST_PIECES = 64
 """16 KiB each: far more of a line than is looked at."""
 
 
 def is_piece(data: bytes) -> bool:
     """Whether more of this line follows in later ones."""
-    match = _CRI.match(data)
-    if match is not None:
-        return match[3] == b"P"
+    if not data.startswith(_DOCKER_START):
+        match = _CRI.match(data)
+        return match is not None and match[3] == b"P"
+    end = data.find(_DOCKER_END)
+    # Quotes inside the text are escaped, so this is where it ends; unless the backslash itself is escaped.
+    if end > 0 and data[end - 1 : end] != b"\\":
+        return False
     docker = _docker(data)
     return docker is not None and not str(docker["log"]).endswith("\n")
 

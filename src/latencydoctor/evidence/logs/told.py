@@ -37,7 +37,8 @@ class Told(At):
     a service; empty: the file), `teller` the same as a reader would name it, with its rank. `began_s` is when it began,
     as far as the line says so, and `until_s` the end of what was folded into it. `precise` says that the line's own
     stamp is finer than a second, so that lines written twice can be told from events that look alike. `only_echoes`
-    marks a line that may merely tell again.
+    marks a line that may merely tell again, `reprint` an exception that a dying process prints once more, `anywhere` an
+    event that lines of any source decide on, as for the kernel's.
     """
 
     way: Way
@@ -50,6 +51,9 @@ class Told(At):
     source: str = ""
     teller: str = ""
     rank: str = ""
+    program: str = ""
+    reprint: bool = False
+    anywhere: bool = False
     file_line: str = ""
     began_s: float | None = None
     until_s: float | None = None

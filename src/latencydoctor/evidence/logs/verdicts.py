@@ -41,6 +41,7 @@ class Verdicts:
     """Decides which tellings of one file count."""
 
     def __init__(self) -> None:
+        self._stops: dict[tuple[str, int], At] = {}
         self._states: dict[tuple[str, int, str], _State] = {}
         self.retrying: dict[tuple[str, int, str], _State] = {}
         """Those of whose events it is not sure yet that nothing takes them back."""
@@ -51,7 +52,7 @@ class Verdicts:
         if hits & way.only_after:
             state.after = True
         if hits & way.not_after:
-            state.not_after = at
+            state.not_after = self._stops[way.key] = at
         sequel = way.rule.recovered_by
         if sequel and hits & way.recovered:
             kept = [index for index, last in enumerate(state.last_retry) if not near(last, at, sequel.within_s, _LINES)]
@@ -78,7 +79,7 @@ class Verdicts:
         """The tellings that count now that this one has come."""
         way = told.way
         state = self._state(way, told.source)
-        if (way.only_after and not state.after) or _too_soon(state, told):
+        if (way.only_after and not state.after) or self._too_soon(state, told):
             return []
         if told.only_echoes:
             return [told]
@@ -105,6 +106,15 @@ class Verdicts:
     def finish(self) -> list[Told]:
         """The retries that nothing took back before the file ended."""
         return [told for state in [*self.retrying.values()] for told in self._give_up(state)]
+
+    def _too_soon(self, state: _State, told: Told) -> bool:
+        """Whether an event comes soon after what explains it, such as a start or an ordered stop."""
+        sequel = state.way.rule.not_after
+        stop = self._stops.get(state.way.key) if told.anywhere else state.not_after
+        if sequel is None or stop is None:
+            return False
+        gap_s = told.gap_s(stop)
+        return near(told, stop, sequel.within_s, _LINES) and (gap_s is None or gap_s >= 0)
 
     def _give_up(self, state: _State) -> list[Told]:
         told = state.retried
@@ -135,15 +145,6 @@ class Verdicts:
                 self.retrying.pop(oldest, None)
             state = self._states[key] = _State(way)
         return state
-
-
-def _too_soon(state: _State, told: Told) -> bool:
-    """Whether an event comes soon after what explains it, such as a start or an ordered stop."""
-    sequel = state.way.rule.not_after
-    if sequel is None or state.not_after is None:
-        return False
-    gap_s = told.gap_s(state.not_after)
-    return near(told, state.not_after, sequel.within_s, _LINES) and (gap_s is None or gap_s >= 0)
 
 
 def _wait(waiting: list[Told], told: Told) -> None:

@@ -28,6 +28,8 @@ from latencydoctor.evidence.logs.draft import Draft
         (b" 10%|# | 1/10 [1.1it/s]\rERROR boom", "ERROR boom"),
         (b"ERROR boom\r 20%|## | 2/10 [1.1it/s]\r\r", "ERROR boom"),
         (b"first\rsecond", "second"),
+        (b" 10%|# | 1.1it/s\r" * 1000 + b"ERROR boom\r" + b" 20%|# | 1.1it/s\r" * 50, "ERROR boom"),
+        (b"ERROR boom\r" + b" 20%|# | 1.1it/s\r" * 1000, " 20%|# | 1.1it/s"),
         (b"\r\r", ""),
         (b"", ""),
     ],

@@ -51,27 +51,27 @@ def same_inside(example: Example, record: LineRecord, wrapped_s: float | None) -
     """A wrapper changes nothing but the time where the line has none, or has whole seconds."""
     further = tuple(name for name in example.further if name not in ("rank", "process"))
     assert (record.level, record.text) == (example.level, example.text)
-    assert record.program == example.program
+    assert record.program == example.program, example.line
     assert told(record, further) == {name: example.further[name] for name in further}
     time_s = example.time_s
     if wrapped_s is not None and (time_s is None or time_s.is_integer()):
         time_s = wrapped_s
-    assert record.time_s == (None if time_s is None else pytest.approx(time_s, abs=2e-6))
+    assert record.time_s == (None if time_s is None else pytest.approx(time_s, abs=2e-6)), example.line
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_format_in_a_wrapper_with_a_time(name: str, wrapper: str) -> None:
-    record = read(WRAPPERS[wrapper](EXAMPLES[name].line))
-    same_inside(EXAMPLES[name], record, WRAPPED_S)
-    assert record.outer_s == pytest.approx(WRAPPED_S, abs=2e-6)
-    assert record.quoted == (wrapper in ("six deep", "html"))
+def test_every_format_in_a_wrapper_with_a_time(wrapper: str) -> None:
+    for name, example in EXAMPLES.items():
+        record = read(WRAPPERS[wrapper](example.line))
+        same_inside(example, record, WRAPPED_S)
+        assert record.outer_s == pytest.approx(WRAPPED_S, abs=2e-6), name
+        assert record.quoted == (wrapper in ("six deep", "html")), name
 
 
 @pytest.mark.parametrize("wrapper", UNTIMED)
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_format_in_a_wrapper_without_a_time(name: str, wrapper: str) -> None:
-    same_inside(EXAMPLES[name], read(UNTIMED[wrapper](EXAMPLES[name].line)), None)
+def test_every_format_in_a_wrapper_without_a_time(wrapper: str) -> None:
+    for example in EXAMPLES.values():
+        same_inside(example, read(UNTIMED[wrapper](example.line)), None)
 
 
 @pytest.mark.parametrize("inner", UNTIMED)
@@ -311,10 +311,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 def best_s(data: bytes) -> float:
     best = 1e9
-    for _ in range(5):
-        started = time.perf_counter()
+    for _ in range(7):
+        started = time.thread_time()
         read_line(clean(data), Dating(REFERENCE_S))
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.thread_time() - started)
     return best
 
 
@@ -327,7 +327,7 @@ def test_time_grows_with_the_length_only(shape: str) -> None:
 
 def test_huge_line_is_looked_at_in_part() -> None:
     line = b"E1130 07:20:26.123456 41 a.cc:1] " + b"x" * 10_000_000
-    started = time.perf_counter()
+    started = time.thread_time()
     record = read_line(clean(line), Dating(REFERENCE_S))
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5
     assert len(record.text) < 300_000

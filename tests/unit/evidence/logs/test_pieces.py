@@ -51,6 +51,11 @@ def test_what_has_no_wrapper_is_put_together_as_it_is() -> None:
     assert join_pieces([]) == b""
 
 
+def test_text_that_ends_with_an_escaped_backslash_is_looked_at_closely() -> None:
+    assert is_piece(docker("half \\n"))
+    assert not is_piece(docker("whole \\n\n"))
+
+
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_any_bytes_are_put_together(lines: list[bytes]) -> None:
     for line in lines:

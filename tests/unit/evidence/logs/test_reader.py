@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator
+from datetime import timedelta, timezone
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latencydoctor.errors import ContentError
+from latencydoctor.evidence.logs.blocks import whole_lines
 from latencydoctor.evidence.logs.reader import SHOWN_CHARACTERS, LogReader, scanner_for
-from latencydoctor.evidence.logs.scan import whole_lines
 from latencydoctor.model.evidence import LogEvent, Severity, Window
 from latencydoctor.model.rule import LogRule, NumberGate
 
@@ -97,10 +100,83 @@ def test_line_is_shown_clean_short_and_without_secrets() -> None:
     assert len(found.line) == SHOWN_CHARACTERS
 
 
-def test_pattern_that_cannot_be_compiled_names_its_rule() -> None:
-    with pytest.raises(ContentError, match="log rule broken") as caught:
-        scanner_for([rule("fine", Severity.INFO, "x"), rule("broken", Severity.INFO, "(")])
-    assert "rules check" in caught.value.hint
+def test_readers_of_some_files_each_merge_to_what_one_reads() -> None:
+    texts = [
+        f"2026-11-30T07:20:{20 + n}Z ERROR odd {n}\n2026-11-30T07:20:30Z ERROR nobody knows {n}\n" for n in range(7)
+    ]
+    texts.append("2026-11-30T07:20:19Z died\n2026-11-30T07:20:20Z waited 900 ms\n")
+    whole = LogReader(RULES, scanner=SCANNER)
+    merged = LogReader(RULES, scanner=SCANNER)
+    for number, text in enumerate(texts):
+        added = whole.read(f"{number}.log", whole_lines([text.encode()]), REFERENCE_S)
+        other = LogReader(RULES, scanner=SCANNER)
+        other.read(f"{number}.log", whole_lines([text.encode()]), REFERENCE_S)
+        assert merged.merge(pickle.loads(pickle.dumps(other.export()))) == added
+    assert merged.events() == whole.events()
+    assert [one.rule for one in whole.events()] == ["dead", "odd", "slow", "unclassified"]
+
+
+def test_file_that_holds_the_same_events_adds_none() -> None:
+    text = "2026-11-30T07:20:26.123456Z died\n2026-11-30T07:20:27.123456Z odd\n"
+    found = {one.rule: one.count for one in events(text, text + "2026-11-30T07:20:28.123456Z odd\n")}
+    assert found == {"dead": 1, "odd": 2}
+
+
+def test_events_of_other_files_that_only_look_alike_count() -> None:
+    assert events("2026-11-30T07:20:26.123Z died\n", "2026-11-30T07:20:26.123Z died\n")[0].count == 2
+    assert events("2026-11-30T07:20:26.123456Z died 1\n", "2026-11-30T07:20:26.123456Z died 2\n")[0].count == 2
+
+
+def test_each_event_is_told_as_soon_as_it_is_sure() -> None:
+    told: list[tuple[str, int, str]] = []
+    reader = LogReader(RULES, scanner=SCANNER)
+
+    def chunks() -> Iterator[bytes]:
+        yield b"2026-11-30T07:20:26.100Z died\n2026-11-30T07:20:27.100Z odd\n"
+        yield b"2026-11-30T07:20:28.100Z odd\n"
+        reader.settle(MOMENT_S + 100)
+        assert [one[0] for one in told] == ["dead", "odd"]
+        yield b"fine\n"
+        reader.settle(MOMENT_S + 200)
+        assert [one[0] for one in told] == ["dead", "odd", "odd"]
+
+    reader.read(
+        "x", whole_lines(chunks()), REFERENCE_S, on_event=lambda one: told.append((one.rule, one.count, one.place))
+    )
+    assert told == [("dead", 1, "x:1"), ("odd", 1, "x:2"), ("odd", 1, "x:3")]
+    reader.settle(MOMENT_S)
+
+
+def test_what_was_read_before_an_interruption_counts() -> None:
+    reader = LogReader(RULES, scanner=SCANNER)
+
+    def chunks() -> Iterator[bytes]:
+        yield b"died\n"
+        yield b"odd\n"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reader.read("x", whole_lines(chunks()), REFERENCE_S)
+    assert [one.rule for one in reader.events()] == ["dead"]
+
+
+def test_prompts_are_blanked_on_demand() -> None:
+    reader = LogReader(RULES, scanner=SCANNER, redact_prompts=True)
+    reader.read("x", whole_lines([b"died, prompt: 'my words'\n"]), REFERENCE_S)
+    assert reader.events()[0].line == "died, prompt: [redacted]"
+
+
+def test_pieces_of_one_line_are_one_event() -> None:
+    first = "2026-11-30T07:20:26.123456789Z stderr P it was " + "x" * 100 + " di"
+    last = "2026-11-30T07:20:26.123456789Z stderr F ed; and it died again"
+    (found,) = events(f"{first}\n{last}\n")
+    assert (found.count, found.place) == (1, "0.log:1")
+
+
+def test_zone_dates_stamps_that_have_none() -> None:
+    reader = LogReader(RULES, scanner=SCANNER, zone=timezone(timedelta(hours=2)))
+    reader.read("x", whole_lines([b"INFO 11-30 09:20:26 [core.py:7] died\n"]), REFERENCE_S)
+    assert reader.events()[0].first_s == MOMENT_S
 
 
 PIECES = (

@@ -14,6 +14,7 @@ from latencydoctor.evidence.logs.blocks import (
     MAX_LINE_BYTES,
     Block,
     LineCounter,
+    Piece,
     RawLine,
     cut,
     number,
@@ -168,3 +169,18 @@ def test_any_bytes_in_any_chunks_give_the_lines_that_contain_a_match(parts: list
         if b"needle" in line or b"a b" in line or b"a\rb" in line or b"pin" in line
     ]
     assert [line.number for line in found(data, size)] == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_everyday_lines_that_are_seldom_asked_for_the_first_few_of_a_block_are_enough(engine: str) -> None:
+    everyday, rare = r"POST .{0,20} 200\b", "gryphons served"
+    scanner = Scanner(["needle", everyday, rare], engine=engine, seldom={everyday, rare})
+    data = b"needle\n" + b"POST /v1 200 OK\n" * 99 + b"needle\n" + b"gryphons served\n" * 99
+    for lines in (
+        [line.number for line in scanner.candidates(Block(data, 1))],
+        [line.number for line in scanner.candidates(Block(data, 1, ends=scanner.eye().look(Piece(data)).ends))],
+    ):
+        assert lines[:2] == [1, 2]
+        assert 101 in lines
+        assert 1 <= len([number for number in lines if 2 <= number <= 100]) <= 8
+        assert len([number for number in lines if number > 101]) == 99

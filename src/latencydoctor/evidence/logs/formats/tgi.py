@@ -33,7 +33,7 @@ def after_stamp(rest: str, draft: Draft, dating: Dating) -> str | None:
             break
         span = _SPAN.match(rest, position)
         if span is None:
-            target = _LATER.search(rest, position)
+            target = _LATER.search(rest, position, position + 32_768)
             break
         position = span.end()
         target = _TARGET.match(rest, position)

@@ -49,6 +49,8 @@ def message(text: str) -> str:
     """Messages are JSON strings since 2024; older ones are plain."""
     if len(text) < 2 or text[0] != '"' or text[-1] != '"':
         return text
+    if "\\" not in text and text.count('"') == 2:
+        return text[1:-1]
     try:
         inner: object = json.loads(text)
     except ValueError:
