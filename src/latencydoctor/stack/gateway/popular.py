@@ -58,7 +58,7 @@ class _Row:
 
 
 class Popular:
-    """The tally; `clock` gives seconds. Each request pays for one look into a dictionary."""
+    """The tally; `clock` gives seconds. Each request pays for a look at the clock and one into a dictionary."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -86,9 +86,9 @@ class Popular:
             row.value = value
 
     def _row(self, key: str) -> _Row:
+        self._turn()
         row = self._now.get(key)
         if row is None:
-            self._turn()
             row = self._now[key] = _Row()
         return row
 

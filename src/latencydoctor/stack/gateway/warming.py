@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack.gateway.admin_cache import AdminCache
 from latencydoctor.stack.gateway.entries import Entry, read_entry
 from latencydoctor.stack.gateway.popular import Question, Ranking, id_of
 from latencydoctor.stack.gateway.refusals import RequestError
@@ -50,6 +49,26 @@ class Serving(Protocol):
         ...
 
 
+class Entries(Protocol):
+    """What warming needs of the cache; `AdminCache` is one. Every method raises KnownError when it does not work."""
+
+    async def left_s(self, keys: Sequence[str]) -> list[float | None]:
+        """Seconds each key has left to live, None where there is none."""
+        ...
+
+    async def put_new(self, values: Sequence[tuple[str, Entry, int]]) -> list[bool]:
+        """Stores each where there is none yet; whether each was."""
+        ...
+
+    async def tagged(self, run: str) -> list[tuple[str, bytes]]:
+        """Key and value of a run's entries."""
+        ...
+
+    async def drop(self, run: str) -> int:
+        """Deletes a run's entries; how many."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """What to write: ids with the seconds each entry is to live, of which `compute` answers may be computed while
@@ -75,7 +94,7 @@ class Warmed:
 class Warmer:
     """One order, or one removal, at a time: a removal that comes after an order finds all of what that wrote."""
 
-    def __init__(self, serving: Serving, cache: AdminCache) -> None:
+    def __init__(self, serving: Serving, cache: Entries) -> None:
         self._serving = serving
         self._cache = cache
         self._turn = asyncio.Lock()
