@@ -73,6 +73,7 @@ def asked(port: int, store: valkey.Valkey, count: int, times: int = 2) -> None:
         for _ in range(times):
             list(many.map(lambda number: ask(port, question(number)), range(count)))
     eventually(lambda: size(store) >= count, "all answers are stored")
+    time.sleep(0.1)  # Answers are stored a moment after they are given, also a second time.
     store.flushall()
 
 
