@@ -11,8 +11,9 @@ import yaml
 
 from latencydoctor.content.locate import locate
 from latencydoctor.content.rules import load_log_rules
+from latencydoctor.evidence.logs.blocks import whole_lines
 from latencydoctor.evidence.logs.reader import LogReader, scanner_for
-from latencydoctor.evidence.logs.scan import Scanner, whole_lines
+from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.evidence import LogEvent
 
 FOLDER = Path(__file__).parent / "logs"

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from latencydoctor.content.reader import Mapping
+from latencydoctor.evidence.logs.engine import PatternError, match_lines
 from latencydoctor.evidence.logs.quantities import unbounded
-from latencydoctor.evidence.logs.scan import PatternError, match_lines
 from latencydoctor.model.evidence import Severity
 from latencydoctor.model.rule import Burst, NumberGate, Sequel
 

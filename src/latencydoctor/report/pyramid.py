@@ -7,13 +7,14 @@ import json
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from latencydoctor.model.evidence import Gap, LogEvent, QueryRecord
 from latencydoctor.report import machine
 from latencydoctor.report.foreign import clean
 from latencydoctor.report.machine import dump
-from latencydoctor.report.pyramid_rows import Days, details, head, line
+from latencydoctor.report.pyramid_rows import INDENT, Days, details, head, line
 from latencydoctor.report.units import clock
 
 SCHEMA = 2
@@ -48,11 +49,13 @@ def show(
         bottom.append(_next(meaning))
     room = max(console.height - 1 - len(top) - len(bottom), _LEAST_ROWS) if fits else None
     for row in (*top, *_rows(events, days, meaning, room), *bottom):
-        if console.is_terminal:
-            console.print(row, no_wrap=not meaning, overflow="ellipsis", crop=True)
+        if fits:
+            console.print(row, no_wrap=True, overflow="ellipsis", crop=True)
+        elif console.is_terminal and row.plain.startswith(INDENT):
+            console.print(Padding(row[len(INDENT) :], (0, 0, 0, len(INDENT))))
         else:
             # Unwrapped, so that a line of the report is a line for grep.
-            console.print(row, soft_wrap=True)
+            console.print(row, soft_wrap=not console.is_terminal)
 
 
 def as_text(
@@ -95,7 +98,7 @@ def _rows(events: Sequence[LogEvent], days: Days, meaning: bool, room: int | Non
     bare = len(events) - whole if room is None or len(events) <= room else room - 1
     rows: list[Text] = []
     for event in events[:whole]:
-        rows += [head(event, days), line(event), *(details(event) if meaning else ())]
+        rows += [head(event, days), line(event, short=room is not None), *(details(event) if meaning else ())]
     rows += [head(event, days) for event in events[whole : whole + bare]]
     left = len(events) - whole - bare
     if left:
@@ -111,7 +114,7 @@ def _summary(events: Sequence[LogEvent], files: Sequence[QueryRecord], days: Day
     known = [event for event in events if not event.unclassified]
     told = [f"{_some(len(known), 'class', 'classes')}, {_some(sum(one.count for one in known), 'event')}"]
     if len(known) < len(events):
-        told.append(_some(len(events) - len(known), "unknown line shape"))
+        told.append(f"{len(events) - len(known)} unknown")
     return f"{', '.join(told)} in {where}{days.span}"
 
 

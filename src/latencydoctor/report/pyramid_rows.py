@@ -17,7 +17,7 @@ _STYLE = {
     Severity.WARNING: "yellow",
     Severity.INFO: "default",
 }
-_INDENT = " " * 9
+INDENT = " " * 9
 
 
 class Days:
@@ -56,29 +56,30 @@ def head(event: LogEvent, days: Days) -> Text:
     return row
 
 
-def line(event: LogEvent) -> Text:
-    """The first line, where it stands, and where the program wrote it."""
-    row = Text(f"{_INDENT}{clean(event.place)}  ", style="dim")
-    if event.file_line and event.file_line not in event.line:
+def line(event: LogEvent, *, short: bool = False) -> Text:
+    """The first line, where it stands, where the program wrote it; a `short` one begins behind the program's head."""
+    row = Text(f"{INDENT}{clean(event.place)}  ", style="dim")
+    _, known, message = event.line.partition(event.file_line) if event.file_line else ("", "", "")
+    if event.file_line and (short or not known):
         row.append(f"{clean(event.file_line)}  ", style="dim")
-    return row.append_text(plain(event.line, limit=500))
+    return row.append_text(plain(message.lstrip('] :"') if short and known else event.line, limit=500))
 
 
 def details(event: LogEvent) -> list[Text]:
     """Who told of it, what it means, what to do."""
     rows: list[Text] = []
     if event.sources and event.sources != (event.place.rpartition(":")[0],):
-        rows.append(Text(f"{_INDENT}from {clean(', '.join(event.sources))}", style="dim"))
+        rows.append(Text(f"{INDENT}from {clean(', '.join(event.sources))}", style="dim"))
     if event.meaning:
-        rows.append(Text(f"{_INDENT}{clean(event.meaning, limit=1000)}", style="dim"))
+        rows.append(Text(f"{INDENT}{clean(event.meaning, limit=1000)}", style="dim"))
     if event.remedy:
-        rows.append(Text(f"{_INDENT}do: {clean(event.remedy, limit=1000)}"))
+        rows.append(Text(f"{INDENT}do: {clean(event.remedy, limit=1000)}"))
     return rows
 
 
 def _number(name: str, value: float) -> str:
     words, _, unit = name.rpartition("_")
-    if words and unit in ("ms", "bytes"):
+    if words and unit in ("ms", "bytes", "s"):
         return f"{words.replace('_', ' ')} {amount(value, unit)}"
     return f"{name.replace('_', ' ')} {amount(value, '')}"
 

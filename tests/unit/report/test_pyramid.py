@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -56,7 +57,7 @@ def test_text_has_counts_times_places_lines_and_gaps() -> None:
 
 def test_unknown_lines_are_told_apart_from_events() -> None:
     rows = as_text((OOM, UNKNOWN), (), FILES, meaning=False).splitlines()
-    assert rows[0] == "1 class, 3 events, 1 unknown line shape in 1 file, 1970-01-01 00:16:40 to 00:16:43 UTC"
+    assert rows[0] == "1 class, 3 events, 1 unknown in 1 file, 1970-01-01 00:16:40 to 00:16:43 UTC"
     assert rows[3:5] == ["ERROR    unclassified x9  00:16:40 to 00:16:41", "         a.log:2  <*> is odd"]
 
 
@@ -117,10 +118,18 @@ def test_narrow_terminal_cuts_lines_and_a_wide_one_shows_more() -> None:
     assert max(map(len, screen(many(1), width=200))) == 200
 
 
+def test_terminal_shows_the_message_behind_the_programs_head() -> None:
+    text = 'E1130 00:16:40.000000 27161 be.cc:44] "no memory"'
+    rows = screen([replace(OOM, line=text)])
+    assert rows[2] == '         a.log:7  be.cc:44  no memory"'
+    assert as_text([replace(OOM, line=text)], (), FILES, meaning=False).splitlines()[2] == f"         a.log:7  {text}"
+
+
 def test_terminal_shows_everything_when_asked() -> None:
     rows = screen(many(60), meaning=True)
     assert len([row for row in rows if row.startswith("ERROR")]) == 60
     assert all(len(row) <= 80 for row in rows)
+    assert all(row[:9] in (" " * 9, "ERROR    ") for row in rows[1:-1])
 
 
 def test_document_names_the_worst_level() -> None:

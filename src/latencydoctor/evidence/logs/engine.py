@@ -6,6 +6,7 @@ they look. Patterns are bytes, case-sensitive unless they start with `(?i)`.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from copy import copy
@@ -59,8 +60,8 @@ class LineMatcher(Protocol):
 class TokenMatcher(Protocol):
     """Finds every place where one of its patterns matches."""
 
-    def tokens(self, data: bytes) -> list[int]:
-        """`end * TOKEN_KINDS + index of the pattern` of each, ends ascending."""
+    def tokens(self, data: bytes) -> array[int]:
+        """`end * TOKEN_KINDS + index of the pattern` of each, ends ascending, as 64-bit integers."""
         ...
 
 
@@ -122,8 +123,8 @@ class _HyperscanTokens:
         ids = list(range(len(patterns)))
         self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
 
-    def tokens(self, data: bytes) -> list[int]:
-        found: list[int] = []
+    def tokens(self, data: bytes) -> array[int]:
+        found = array("q")
         append = found.append
 
         def on_match(index: int, _start: int, end: int, _flags: int, _context: object) -> None:
@@ -189,8 +190,9 @@ class _Re2Tokens:
         either = b"|".join(b"(" + pattern + b")" for pattern in patterns)
         self._pattern = module.compile(either, _re2_options(module))
 
-    def tokens(self, data: bytes) -> list[int]:
-        return [match.end() * TOKEN_KINDS + match.lastindex - 1 for match in self._pattern.finditer(data)]
+    def tokens(self, data: bytes) -> array[int]:
+        found = self._pattern.finditer(data)
+        return array("q", (match.end() * TOKEN_KINDS + match.lastindex - 1 for match in found))
 
 
 class _Re2Lines:

@@ -81,9 +81,10 @@ LOUD = tuple(
 )
 """Heads of lines at ERROR and above: such lines are looked at even when no rule knows them."""
 
-_RELAYED = r"MODEL_LOG - "
+_RELAYED = (r"MODEL_LOG - ", r"\[resource\.labels\.containerName: ")
 _RELAY = len(LEVELS)
 _FIRST, _SECOND, _LAST = 0, 1, 2
+_KIND_BITS = TOKEN_KINDS.bit_length() - 1
 _HEAD_BYTES = 512
 """How far into a line its head reaches: wrappers nest, and thread names are long."""
 
@@ -96,7 +97,7 @@ class _Kind:
 
 
 def _kinds() -> tuple[_Kind, ...]:
-    found = [_Kind(_RELAYED, _RELAY, _FIRST)]
+    found = [_Kind(pattern, _RELAY, _FIRST) for pattern in _RELAYED]
     for number, level in enumerate(LEVELS):
         found += [_Kind(pattern, number, _SECOND) for pattern in _heads(level)]
         found += [_Kind(pattern, number, _FIRST) for pattern in _keyed(level)]
@@ -140,10 +141,10 @@ class LevelCounter:
         newlines = numpy.flatnonzero(numpy.frombuffer(data, dtype=numpy.uint8) == 10)
         lines = len(newlines) + (not data.endswith(b"\n") and bool(data))
         found = LevelCounts(lines)
-        tokens = numpy.array(self._matcher.tokens(data), dtype=numpy.int64)
+        tokens = numpy.frombuffer(self._matcher.tokens(data), dtype=numpy.int64)
         if not len(tokens):
             return found
-        ends, kinds = tokens // TOKEN_KINDS, tokens % TOKEN_KINDS
+        ends, kinds = tokens >> _KIND_BITS, tokens & (TOKEN_KINDS - 1)
         line = numpy.searchsorted(newlines, ends - 1)
         starts = numpy.concatenate(([0], newlines + 1))[line]
         level, rank = self._levels[kinds], self._ranks[kinds]
@@ -155,7 +156,8 @@ class LevelCounter:
         if (rank != _SECOND).any():
             order = numpy.argsort(line * 4 + rank, kind="stable")
             level, line = level[order], line[order]
-        _, first = numpy.unique(line, return_index=True)
+        first = numpy.ones(len(line), dtype=bool)
+        first[1:] = line[1:] != line[:-1]
         counts = numpy.bincount(level[first], minlength=len(LEVELS))
         found.levels = {name: int(count) for name, count in zip(LEVELS, counts, strict=True)}
         return found

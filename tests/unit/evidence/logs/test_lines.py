@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.lines import ALWAYS_LOOK, LineRecord, clean, read_line, read_raw
-from latencydoctor.evidence.logs.scan import Scanner
+from latencydoctor.evidence.logs.scanner import Scanner
 from tests.unit.evidence.logs.examples import (
     EXAMPLES,
     REFERENCE_S,

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES
+from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES, whole_lines
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.lines import LineRecord, clean, read_line
 from latencydoctor.evidence.logs.reader import SHOWN_CHARACTERS, LogReader, scanner_for
-from latencydoctor.evidence.logs.scan import whole_lines
 from latencydoctor.model.evidence import LogEvent
 from latencydoctor.model.rule import LogRule
 from tests.unit.evidence.logs.test_reader import RULES
