@@ -67,6 +67,9 @@ def diagnose(
         Path | None, typer.Option("--bundle", help="Replay what --save stored instead of reading live sources.")
     ] = None,
     save: Annotated[Path | None, typer.Option("--save", help="Store all that was collected, redacted.")] = None,
+    redact_prompts: Annotated[
+        bool, typer.Option("--redact-prompts", help="Blank what users wrote in log lines, also in --save.")
+    ] = False,
     series: Annotated[
         Path | None, typer.Option("--series", help="Write every collected series as CSV, one row a moment.")
     ] = None,
@@ -106,6 +109,7 @@ def diagnose(
         playbook=playbook,
         bundle=bundle,
         content=content,
+        redact_prompts=redact_prompts,
     )
     found = wiring.diagnose(request, streams.show_progress)
     if save is not None:

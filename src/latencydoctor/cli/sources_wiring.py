@@ -55,6 +55,7 @@ class DiagnoseRequest:
     playbook: str = "latency-spike"
     bundle: Path | None = None
     content: Path | None = None
+    redact_prompts: bool = False
 
 
 def load_configuration(request: DiagnoseRequest) -> Configuration:
@@ -94,7 +95,7 @@ def collect_live(
         return _collect_from_pages(request, configuration, content, shares, observer)
     at_s = moment_s(request.at, "--at") if request.at else time.time()
     rules = Rules(content.dialects, content.signals, content.log_rules)
-    sources = build_sources(configuration, shares, rules, live=not request.at)
+    sources = build_sources(configuration, shares, rules, live=not request.at, redact_prompts=request.redact_prompts)
     selection = Selection(configuration.model, configuration.selector)
     baseline = Window(*span_s(request.baseline, "--baseline", at_s)) if request.baseline else None
     asked = CollectRequest(selection, at_s, length_s(request.since, "--since"), baseline=baseline)
@@ -112,7 +113,7 @@ def _collect_from_pages(
         raise UsageError(f"{option} needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
     every_s = length_s(request.every, "--every") if request.every else None
     rules = Rules(content.dialects, content.signals, content.log_rules)
-    sources = build_sources(configuration, shares, rules, live=True)
+    sources = build_sources(configuration, shares, rules, live=True, redact_prompts=request.redact_prompts)
     pages = PageMetrics(
         configuration.metrics_pages, request.scrapes, every_s, shares.metrics_s, share_ratio=shares.metrics_ratio
     )
@@ -131,14 +132,17 @@ def probe_page(page: MetricsPage, content: Content, deadline_s: float) -> str:
     return pages_probe.probe_page(page, content.dialects, deadline_s)
 
 
-def build_sources(configuration: Configuration, shares: Shares, rules: Rules, *, live: bool) -> Sources:
+def build_sources(
+    configuration: Configuration, shares: Shares, rules: Rules, *, live: bool, redact_prompts: bool = False
+) -> Sources:
     """The edges behind the configuration. Only `live` may ask what has no history: facts are of now."""
     metrics = prometheus_metrics(configuration, shares.metrics_s)
     logs = None
     if configuration.logs:
-        from latencydoctor.sources.logfiles import LogFiles
+        from latencydoctor.sources.logfiles import LogFiles, LogOptions
 
-        logs = LogFiles(configuration.logs, time.time, ends_s=shares.logs_end_s)
+        options = LogOptions(redact_prompts=redact_prompts)
+        logs = LogFiles(configuration.logs, time.time, ends_s=shares.logs_end_s, options=options)
         logs.prepare(rules.logs)
     named = named_fact_sources(configuration, shares.facts_each_s) if live else ()
     facts = tuple(make() for _, _, make in named)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from latencydoctor.cli import progress
 from latencydoctor.cli.logs import logs
 from latencydoctor.errors import KnownError, UsageError
 
@@ -34,9 +37,9 @@ def run(*arguments: str | Path, stdin: str = "") -> Result:
 def test_worst_first_and_exit_3(log: Path) -> None:
     result = run(log)
     assert result.exit_code == 3
-    lines = result.stdout.splitlines()
-    assert lines[0].startswith("CRITICAL inference_timeout x3")
-    assert lines[2].startswith("WARNING  queue_delay x1")
+    told = [line for line in result.stdout.splitlines() if line.startswith(("CRITICAL", "WARNING"))]
+    assert told[0].startswith("CRITICAL inference_timeout x3")
+    assert told[1].startswith("WARNING  queue_delay x1")
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("CRITICAL", 0), ("ERROR", 0), ("warning", 3), ("INFO", 3)])
@@ -79,3 +82,35 @@ def test_file_that_cannot_be_written(log: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--since", "soon"], ["--since", "20", "--until", "10"]])
 def test_times_that_cannot_be_meant(log: Path, arguments: list[str]) -> None:
     assert isinstance(run(log, *arguments).exception, UsageError)
+
+
+def test_levels_in_both_forms(log: Path) -> None:
+    found = json.loads(run(log, "--levels", "--format", "json").stdout)["levels"]
+    assert {level: count for level, count in found.items() if count} == {"CRITICAL": 1, "WARNING": 1, "none": 1}
+    assert "1 CRITICAL" in run(log, "--levels").stdout
+    assert "levels" not in json.loads(run(log, "--format", "json").stdout)
+
+
+def test_words_of_users_are_blanked_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    line = "Received request x: prompt: 'my secret garden', params: SamplingParams(n=1)"
+    path.write_text(f"ERROR 11-30 07:20:26 [a.py:1] CUDA out of memory while: {line}\n" * 9, encoding="utf-8")
+    assert "secret garden" not in run(path, "--redact-prompts").stdout
+
+
+def test_progress_is_for_a_terminal_and_long_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=80, highlight=False)
+    monkeypatch.setattr("latencydoctor.cli.streams.stderr", lambda: console)
+    clock = iter([0.0, 0.0, 0.5, 1.5, 1.6, 2.0, 9.0, 9.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    with progress.Meter() as meter:
+        for _ in range(4):
+            meter.add(100_000_000)
+    assert shown.getvalue().count("MB/s") == 2
+    assert "read 200 MB, 133 MB/s" in shown.getvalue()
+    shown.truncate(0)
+    monkeypatch.setattr("latencydoctor.cli.streams.stderr", lambda: Console(file=shown))
+    with progress.Meter() as meter:
+        meter.add(1)
+    assert "MB" not in shown.getvalue()
