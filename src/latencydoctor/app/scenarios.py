@@ -111,7 +111,7 @@ FLASH_CROWD: dict[str, Scenario] = {
             expected_fix="cache-warmup",
             accelerator="sim:launch-bound",
             settings=(("cache.ttl_seconds", "2"), ("inference.batching.timeout_micros", "20000")),
-            calm_rps=300.0,
+            calm_rps=200.0,
             crowd_rps=300.0,
             injection=Injection(
                 Blow.LOSE_CACHE, 0.25, "the job that renewed the cache's entries ends, and the cache is emptied"
