@@ -12,8 +12,8 @@ carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %,
 - lost-cache: the same device. A cache that keeps what is popular leaves it 54 % of 300/s. With entries that live 2 s
   from their writing while each popular question comes every 4 s, the backlog grows until the wait makes up for it: at
   about 2.5 s, with a hit ratio of 10 to 12 %. Afterwards it drains by 67/s, which takes longer than on other devices:
-  hence the later measuring, one deadline after the change. Batches gather while the one before is worked on; to wait longer
-  for them would bring the healthy p99 near to the alert.
+  hence the later measuring, one deadline after the change. Batches gather while the one before is worked on;
+  to wait longer for them would bring the healthy p99 near to the alert.
 - long-delay: 48 requests gather in 0.2 s while there is a crowd. When it has gone 17/s reach the model, and each batch
   waits its whole 2 s.
 - slow-replica: with its device taken for 0.25 s before each execution the second replica carries 106/s of its 150/s.
