@@ -32,8 +32,11 @@ from latencydoctor.stack.controller.triton import Triton
 from latencydoctor.stack.gateway.admin import admin_app
 from latencydoctor.stack.gateway.admin_cache import AdminCache
 from latencydoctor.stack.gateway.canary import Canary
+from latencydoctor.stack.gateway.entries import Entry
+from latencydoctor.stack.gateway.popular import Ranking
+from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.layout import Layout
-from latencydoctor.stack.settings import Settings
+from latencydoctor.stack.settings import CacheSettings, Settings
 
 LOOK_S = 0.005
 """How often the controller looks at the settings here: twenty times as often as the whole stack's."""
@@ -60,6 +63,20 @@ class Bare:
     """A gateway without questions: the admin API asks it for little, and a change of settings for nothing."""
 
     ttl_s = 300
+    cache_settings = CacheSettings()
+    caches = False
+    waits_ms = 0.0
+
+    def ranking(self) -> Ranking:
+        """Nobody asked anything."""
+        return Ranking(1.0, 0, 0, 0, 0, ())
+
+    def refresh(self) -> None:
+        """There is nothing to take up."""
+
+    async def compute(self, key: str) -> Entry:
+        """There is no model."""
+        raise KnownError(f"there is no answer for {key!r} here")
 
     def state(self) -> dict[str, object]:
         """Nothing is told."""
@@ -94,7 +111,8 @@ def main(state: Path) -> None:
     server.start()
     progress = SharedProgress()
     serve(addresses.LOOPBACK, ports.controller_metrics, progress)
-    app = admin_app(Bare(), AdminCache(Valkey(unix_socket_path=endpoints.valkey_socket)))
+    bare, cache = Bare(), AdminCache(Valkey(unix_socket_path=endpoints.valkey_socket))
+    app = admin_app(bare, cache, Warmer(bare, cache))
     admin = uvicorn.Server(uvicorn.Config(app, uds=endpoints.admin_socket, log_level="critical"))
     threading.Thread(target=admin.run, daemon=True).start()
     watch = StubWatch(lambda: (), lambda _: True)

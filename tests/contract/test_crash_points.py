@@ -46,6 +46,9 @@ CALLS = {
     Effect.ASK_ADMIN: ["socket.connect"],
     Effect.ASK_CONTROLLER: ["socket.connect"],
     Effect.ASK_TRITON: ["grpc"],
+    Effect.ASK_ANSWERS: ["socket.connect"],
+    Effect.WRITE_ANSWERS: ["socket.connect"],
+    Effect.REMOVE_ANSWERS: ["socket.connect"],
 }
 """What each listed effect does, call for call."""
 

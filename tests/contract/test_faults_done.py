@@ -106,3 +106,21 @@ def test_a_throttled_device_is_told_its_clock(tmp_path: Path) -> None:
     device = SimulatedDevice(profile.load("small"), layout.device_lock(), layout.device_clock())
     device.execute(1, lambda: None)
     assert device.profile.clock_mhz == 400
+
+
+def test_a_job_keeps_entries_alive_until_the_cache_is_lost(valkey: Valkey, tmp_path: Path) -> None:
+    path = str(tmp_path / "valkey.sock")
+    valkey.set("faq:a", b"x", ex=1)
+    renewed = faults.renew_cache(path, 0.05)
+    valkey.set("faq:b", b"x", ex=1)
+    time.sleep(0.2)
+    left_s = [valkey.ttl(name) for name in ("faq:a", "faq:b")]
+    assert all(isinstance(one, int) and one > faults.RENEWED_S - 5 for one in left_s)
+    renewed.end()
+    faults.empty_cache(path)
+    assert valkey.dbsize() == 0
+    valkey.set("faq:c", b"x", ex=1)
+    time.sleep(0.2)
+    assert valkey.ttl("faq:c") in (0, 1)
+    with pytest.raises(KnownError, match="does not answer"):
+        faults.empty_cache(str(tmp_path / "none.sock"))

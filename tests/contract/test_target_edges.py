@@ -27,6 +27,10 @@ class Answering(BaseHTTPRequestHandler):
         """As a GET."""
         self.do_GET()
 
+    def do_DELETE(self) -> None:
+        """As a GET."""
+        self.do_GET()
+
     def do_GET(self) -> None:
         """The one answer."""
         length = int(self.headers.get("Content-Length") or 0)

@@ -2,7 +2,8 @@
 
     python -m tests.fakes.effect_recorder FOLDER [rogue]
 
-On a small stack of its own: an apply, its rollback, an apply that is killed, its recovery. Prints one JSON object:
+On a small stack of its own: an apply, its rollback, an apply that is killed, its recovery, and all that is ever asked
+of an answer cache. Prints one JSON object:
 `{"inside": {effect: [calls]}, "outside": [calls]}`. With `rogue` one file is renamed behind the program's back, as an
 effect would be that nobody listed.
 """
@@ -13,7 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ import grpc
 from benchmarks.crash_matrix_kills import prepared, small_stack
 from benchmarks.crash_matrix_patient import Patient
 from benchmarks.crash_matrix_program import GOOD, Moment, command, dying, in_child, run, warm
+from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect
+from latencydoctor.model.popular import WarmBatch
+from latencydoctor.targets.answer_cache import BundledAnswerCache
+from latencydoctor.targets.state_folder import StateFolder
 
 AUDITED = {
     "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown",
@@ -87,18 +92,37 @@ class Recorder(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]  # grpc 
         self._write(self._tell, json.dumps([effect, call]).encode() + b"\n")
 
 
+def ask_answers(folder: StateFolder) -> None:
+    """Everything that a warm-up asks of the gateway; this one has no cache, so that the calls are all that happens."""
+    cache = BundledAnswerCache(folder)
+    asked = (
+        cache.popularity,
+        lambda: cache.warm(WarmBatch("run", (("0" * 16, 300),), 0, 0.0)),
+        lambda: cache.tagged("run"),
+        lambda: cache.drop("run"),
+    )
+    for one in asked:
+        with suppress(KnownError):
+            one()
+
+
 def main(folder: Path, *, rogue: bool) -> dict[str, object]:
     """The runs, and what was recorded of them."""
     inside: dict[str, set[str]] = {}
     outside: set[str] = set()
 
     def recorded(patient: Patient, arguments: tuple[str, ...]) -> None:
+        """`arguments` of the command line; without any the answer cache is asked."""
+
         def watched(writer: int) -> None:
             recorder = Recorder(patient.state, writer)
             recorder.watch()
             if rogue:
                 (patient.state / "endpoints.json").replace(patient.state / "endpoints.json")
-            run(arguments, recorder.effects, GOOD)
+            if arguments:
+                run(arguments, recorder.effects, GOOD)
+            else:
+                ask_answers(StateFolder(patient.state, recorder.effects))
 
         ended = in_child(watched, patient.log)
         assert ended.code == 0, patient.log.read_text()
@@ -121,6 +145,7 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
         recorded(patient, trial.recovery)
         command(trial.arguments, patient.log, dying(Moment(Effect.FILE_RENAME, after=True, nth=1)), GOOD)
         recorded(patient, trial.recovery)
+        recorded(patient, ())
     return {"inside": {name: sorted(calls) for name, calls in inside.items()}, "outside": sorted(outside)}
 
 

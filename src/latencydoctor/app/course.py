@@ -21,6 +21,9 @@ MAX_ALERT_TO_VERIFIED_S = 120.0
 SAME_RATE_RATIO = 0.02
 """Before and after must be offered the same rate, or their latencies cannot be compared."""
 
+MAX_HIT_ERROR_RATIO = 0.05
+"""How far a reached hit ratio may be from the predicted one: five points."""
+
 MAX_LATE_P99_MS = 50.0
 """A generator that sends later than this has measured itself."""
 
@@ -101,8 +104,18 @@ def _judge_fix(course: Course) -> None:
     if (figures.alert_to_verified_s or 0) > MAX_ALERT_TO_VERIFIED_S:
         misses.append(f"alert to verified fix took {figures.alert_to_verified_s:.0f} s")
     before, after = course.window("before"), course.window("after")
+    _judge_prediction(course, after)
     if before and after and abs(before.offered_rps / after.offered_rps - 1) > SAME_RATE_RATIO:
         misses.append(f"the offered rate was {before.offered_rps:.1f}/s before and {after.offered_rps:.1f}/s after")
+
+
+def _judge_prediction(course: Course, after: WindowStats | None) -> None:
+    """A predicted hit ratio must be the one that the load itself saw afterwards."""
+    predicted = [one.after for one in course.plan.predictions if one.signal == "cache_hit_ratio"] if course.plan else []
+    for ratio in predicted:
+        seen = after.hit_ratio if after else None
+        if ratio is not None and seen is not None and abs(seen - ratio) > MAX_HIT_ERROR_RATIO:
+            course.misses.append(f"a hit ratio of {ratio:.1%} was predicted and {seen:.1%} reached")
 
 
 def _figures(course: Course) -> DrillFigures:

@@ -14,7 +14,7 @@ from latencydoctor.model.remedy import Reading
 from latencydoctor.model.rule import Dialect
 
 P99, ERRORS, RATE = "e2e_p99_ms", "error_ratio", "request_rate_rps"
-MEMORY, RESETS = "accelerator_memory_used_bytes", "process_resets"
+MEMORY, RESETS, HITS = "accelerator_memory_used_bytes", "process_resets", "cache_hit_ratio"
 
 NEEDED = (P99, ERRORS, RATE)
 """Without one of these nothing can be judged."""
@@ -40,7 +40,7 @@ class MetricsVerifier:
             return _nothing(error.message)
         queries = {
             name: query
-            for name in (*NEEDED, MEMORY, RESETS)
+            for name in (*NEEDED, MEMORY, RESETS, HITS)
             if (query := self._query(name, discovery, window, window.length_s)) is not None
         }
         absent = [name for name in NEEDED if name not in queries]
@@ -59,6 +59,7 @@ class MetricsVerifier:
             memory_bytes=values.get(MEMORY),
             requests=None if rate is None else rate * window.length_s,
             note=_doubt(rate, found.get(fresh.query) if fresh else None, values.get(RESETS)),
+            hit_ratio=values.get(HITS),
         )
 
     def _query(self, signal: str, discovery: Discovery, window: Window, length_s: float) -> RangeQuery | None:

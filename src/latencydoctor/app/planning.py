@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from latencydoctor.app.ports import Clock, Target
-from latencydoctor.errors import KnownError
+from latencydoctor.app.ports import AnswerCache, Clock, Target
+from latencydoctor.errors import KnownError, Refused
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching
 from latencydoctor.forecast.whatif import predict
@@ -17,6 +17,8 @@ from latencydoctor.model.evidence import Evidence
 from latencydoctor.model.remedy import NothingToDo, Plan, Prediction, TargetState
 from latencydoctor.remedy import batch_floor, catalog
 from latencydoctor.remedy.batch_floor import BatchFloor
+from latencydoctor.remedy.catalog import Circumstances, Fix
+from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.plan import Grounds, Texts, build
 
 
@@ -36,28 +38,45 @@ class Basis:
 NO_BASIS = Basis()
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person asks for beside the fix: sizes, the front end that counts what is popular (None where there is
+    none), and whether to plan also where the diagnosis found another cause."""
+
+    wanted: BatchFloor = batch_floor.DEFAULT
+    cache: AnswerCache | None = None
+    force: bool = False
+
+
+PLAINLY = Asked()
+
+
 def make_plan(
-    fix_id: str, target: Target, clock: Clock, basis: Basis = NO_BASIS, wanted: BatchFloor = batch_floor.DEFAULT
+    fix_id: str, target: Target, clock: Clock, basis: Basis = NO_BASIS, asked: Asked = PLAINLY
 ) -> Plan | NothingToDo:
     """A plan for this fix on this target, or why there is nothing to do.
 
     Raises UsageError for an unknown fix, KnownError when the target cannot be read or does not run what its settings
-    say, ContentError when it refuses the new settings, Refused when the settings file holds what looks like a secret.
+    say, ContentError when it refuses the new settings, Refused when the settings file holds what looks like a secret
+    or the diagnosis found a cause that this fix is not for.
     """
     fix = catalog.find(fix_id)
+    if not asked.force:
+        _refuse_elsewhere(fix, basis.diagnosis)
     state = target.read()
     refuse_unsettled(state)
     measured = measured_values(basis)
     arrival_rps = _arrival_rps(measured)
-    change = fix.propose(state, wanted, arrival_rps)
+    popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
+    change = fix.propose(state, Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity))
     if isinstance(change, NothingToDo):
         return change
     after = target.edited(state.settings_text, change.values)
     texts = Texts(after, target.preview(after))
     grounds = Grounds(
-        justification=tuple(_justification(basis.diagnosis, fix_id)),
+        justification=(*_justification(basis.diagnosis, fix_id), *change.grounds),
         measured=measured,
-        predictions=_predictions(state, change.values, measured, basis.times),
+        predictions=_predictions(state, change, measured, basis.times),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -115,14 +134,27 @@ def _justification(diagnosis: Diagnosis | None, fix_id: str) -> Iterator[str]:
 
 
 def _predictions(
-    state: TargetState,
-    values: tuple[tuple[str, str], ...],
-    measured: Mapping[str, float],
-    times: tuple[BatchTime, ...],
+    state: TargetState, change: Change, measured: Mapping[str, float], times: tuple[BatchTime, ...]
 ) -> tuple[Prediction, ...]:
-    instances = max(1, round(measured.get("config_instance_count", 1.0)))
+    """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
     now = {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
-    return predict(measured, _arrival_rps(measured), _batching(now), _batching(now | dict(values)), times, instances)
+    hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
+    then = measured if hits is None else {**measured, "cache_hit_ratio": hits}
+    instances = max(1, round(measured.get("config_instance_count", 1.0)))
+    batchings = (_batching(now), _batching(now | dict(change.values)))
+    batcher = predict(measured, _arrival_rps(then), *batchings, times, instances)
+    # A fix of the cache leaves the capacity as it is.
+    return (*change.predictions, *(one for one in batcher if hits is None or one.signal == "e2e_p99_ms"))
+
+
+def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
+    """Refused when the diagnosis found a cause that this fix is not for."""
+    cause = diagnosis.cause if diagnosis is not None else None
+    if cause is not None and fix.causes and cause.id not in fix.causes:
+        raise Refused(
+            f"{fix.id} is not for what was found: {cause.title} ({cause.id})",
+            hint=f"It helps against {', '.join(fix.causes)}. `plan {fix.id} --force` plans it all the same.",
+        )
 
 
 _NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)

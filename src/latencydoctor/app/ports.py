@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     # A diagnosis needs neither loads nor remedies, and making their records costs it a tenth of its start-up.
     from latencydoctor.model.evidence import Selection, Window
     from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
+    from latencydoctor.model.popular import Popularity, WarmBatch, WarmedBatch
     from latencydoctor.model.readings import Discovery, RangeQuery, Readings
     from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
     from latencydoctor.model.rule import Dialect, LogRule
@@ -99,6 +100,29 @@ class Changer(Protocol):
         `Refused` when the digest found is not among `expected`, and `KnownError` when the settings did not come into
         effect in time or `cancelled` (the caller then writes the text from before).
         """
+        ...
+
+
+class AnswerCache(Protocol):
+    """The cache of a front end that counts what is asked most; questions are known by digest only.
+
+    Every method raises `KnownError` when the front end or its cache does not answer.
+    """
+
+    def popularity(self) -> Popularity:
+        """What was asked most in the last minutes; changes nothing."""
+        ...
+
+    def warm(self, batch: WarmBatch) -> WarmedBatch:
+        """Write the answers that are missing, each tagged with the run; what is there is left alone."""
+        ...
+
+    def tagged(self, run_id: str) -> tuple[str, ...]:
+        """Ids of the entries that are still the run's own."""
+        ...
+
+    def drop(self, run_id: str) -> int:
+        """Remove the entries that are still the run's own, and let it write no more; how many were removed."""
         ...
 
 

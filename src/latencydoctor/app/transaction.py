@@ -8,6 +8,7 @@ from latencydoctor.app.ports import Progress, RunLog
 from latencydoctor.app.runs import RECOVER, Change, check_fields, start_fields, state_fields
 from latencydoctor.app.treatment import Outcome, Tools, never
 from latencydoctor.app.verify import measure, unverified, verify
+from latencydoctor.app.warming import cool, warm
 from latencydoctor.errors import Held, KnownError, LatencyDoctorError, Refused, RollbackFailed, RolledBack
 from latencydoctor.model.remedy import (
     Check,
@@ -18,6 +19,7 @@ from latencydoctor.model.remedy import (
     TargetState,
     Verification,
 )
+from latencydoctor.remedy.plan import warming_of
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
 
 
@@ -29,6 +31,7 @@ class Transaction:
         self._tools = tools
         self._log = log
         self._digest = change.before_digest
+        self._warming = warming_of(change.plan)
         self._in_effect_s: float | None = None
         self._deadline_ms: float | None = None
 
@@ -63,8 +66,10 @@ class Transaction:
                 return self._abandon(f"not what was asked for: {wrong}")
             if tools.cancelled():
                 return self._abandon("interrupted")
+            if self._warming is not None and change.kind == "apply":
+                warm(self._warming, tools, self._log)
             self._log.record(RunEvent.COMMITTED, digest=state.digest)
-        except KnownError as error:  # the journal: what cannot be recorded must not stay
+        except KnownError as error:  # the journal: what cannot be recorded must not stay; or the cache
             return self._abandon(error.message)
         self._in_effect_s = tools.clock.now_s()
         self._digest = state.digest
@@ -115,8 +120,19 @@ class Transaction:
             return self._undo_failed(wrong)
         self._digest = state.digest
         self._deadline_ms = state.deadline_ms
+        if change.kind == "apply":
+            try:
+                self._cool(self._log.run_id)
+            except KnownError as error:
+                return self._undo_failed(error.message)
         self._note(RunEvent.UNDO_DONE, **state_fields(state))
         return None
+
+    def _cool(self, run_id: str) -> None:
+        """Removes the answers that this run's plan wrote in the name of `run_id`; KnownError when that fails."""
+        if self._warming is not None:
+            self._note(RunEvent.COOL_INTENT, run=run_id)
+            self._note(RunEvent.COOL_DONE, run=run_id, dropped=cool(run_id, self._tools))
 
     def _undo_failed(self, reason: str) -> RollbackFailed:
         self._note(RunEvent.UNDO_FAILED, reason=reason)
@@ -174,7 +190,15 @@ class Transaction:
         )
 
     def measure_and_end(self) -> Outcome:
-        """End a committed rollback: measure once more, so that the old state is known and not only restored."""
+        """End a committed rollback: measure once more, so that the old state is known and not only restored.
+
+        Answers that the undone run wrote go only now: a rollback that fails before its commit is undone itself, and
+        what was removed could not be brought back as it was.
+        """
+        try:
+            self._cool(self._change.of)
+        except LatencyDoctorError as error:
+            return self._unfinished(error)
         remeasured = self._remeasured()
         reason = f"the state before run {self._change.of} is back, proven by digest"
         self._note(RunEvent.ENDED, state=RunState.ROLLED_BACK, reason=reason, digest=self._digest)
@@ -197,16 +221,21 @@ class Transaction:
             state = self._tools.changer.write(
                 change.after_text, expected=frozenset({change.after_digest}), cancelled=never
             )
+            if change.kind == "rollback":
+                self._cool(change.of)
         except LatencyDoctorError as error:
-            failed = RollbackFailed(
-                f"run {self._log.run_id} was committed, but its state is not there: {error.message}",
-                hint=f"Get the stack running, then `{RECOVER}` again. {self._see_journal()}",
-            )
-            return self._outcome(RunState.OPEN, error.message, error=failed)
+            return self._unfinished(error)
         self._digest = state.digest
         reason = "completed by recovery: the committed state is in effect, it was not verified to the end"
         self._end(ended, reason=reason)
         return self._outcome(ended, reason)
+
+    def _unfinished(self, error: LatencyDoctorError) -> Outcome:
+        failed = RollbackFailed(
+            f"run {self._log.run_id} was committed, but its state is not there: {error.message}",
+            hint=f"Get the stack running, then `{RECOVER}` again. {self._see_journal()}",
+        )
+        return self._outcome(RunState.OPEN, error.message, error=failed)
 
     def end_as(self, state: RunState, reason: str) -> Outcome:
         """Close the run in the state it was brought to."""

@@ -10,18 +10,19 @@ was touched is raised.
 
 from __future__ import annotations
 
-from latencydoctor.app.planning import Basis, make_plan, refuse_unsettled
+from latencydoctor.app.planning import Asked, Basis, make_plan, refuse_unsettled
 from latencydoctor.app.runs import Change, last_applied, read_run, refuse_unfinished, unfinished
 from latencydoctor.app.transaction import Transaction
 from latencydoctor.app.treatment import Outcome, Tools, never
+from latencydoctor.app.warming import cache_of
 from latencydoctor.errors import Held, Refused, UsageError
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, RunSummary, TargetState
 from latencydoctor.remedy import guards
 from latencydoctor.remedy.judge import before_worse
-from latencydoctor.remedy.plan import Texts
+from latencydoctor.remedy.plan import Texts, values_of, warming_of
 
-__all__ = ["Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview", "rollback", "unfinished"]
+__all__ = ["Asked", "Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview", "rollback", "unfinished"]
 
 
 def preview(plan: Plan, tools: Tools) -> None:
@@ -64,8 +65,9 @@ def _prepared(plan: Plan, tools: Tools) -> tuple[TargetState, Texts]:
     before = tools.target.read()
     refuse_unsettled(before)
     guards.check(plan, before)
-    values = [(operation.key, operation.after) for operation in plan.operations]
-    after = tools.target.edited(before.settings_text, values)
+    if warming_of(plan) is not None:
+        cache_of(tools)
+    after = tools.target.edited(before.settings_text, values_of(plan))
     texts = Texts(after, tools.target.preview(after))
     guards.check_shown(plan, before, texts)
     return before, texts
@@ -86,9 +88,10 @@ def rollback(tools: Tools, run_id: str = "", *, force: bool = False) -> Outcome 
             raise UsageError(f"run {summary.run_id} changed nothing", hint="List them with `latencydoctor runs`.")
         undone = run.change
         now = tools.target.read()
-        if now.digest == undone.before_digest:
+        warmed = warming_of(undone.plan) is not None and bool(cache_of(tools).tagged(run.run_id))
+        if now.digest == undone.before_digest and not warmed:
             return NothingToDo(undone.plan.fix, f"the settings already are as they were before run {run.run_id}")
-        if now.digest != undone.after_digest:
+        if now.digest not in (undone.before_digest, undone.after_digest):
             raise Refused(
                 f"the settings have been changed since run {run.run_id}, and a rollback would undo that too",
                 hint="Look at the file, then put back by hand what should not stay.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from latencydoctor.app.ports import Cancelled, Changer, Clock, Observer, RunHistory, Target, Verifier
+from latencydoctor.app.ports import AnswerCache, Cancelled, Changer, Clock, Observer, RunHistory, Target, Verifier
 from latencydoctor.app.verify import Schedule, Watch
 from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.model.remedy import Check, RunState, Verification
@@ -18,7 +18,8 @@ def never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Everything outside that treating touches. `verifier` is None where no metrics source is configured."""
+    """Everything outside that treating touches. `verifier` is None where no metrics source is configured, `cache` where
+    the target has none that answers can be written to."""
 
     target: Target
     changer: Changer
@@ -29,6 +30,7 @@ class Tools:
     cancelled: Cancelled = never
     schedule: Schedule = field(default_factory=Schedule)
     policy: JudgePolicy = field(default_factory=JudgePolicy)
+    cache: AnswerCache | None = None
 
     def watch(self, verifier: Verifier, deadline_ms: float | None) -> Watch:
         """What verification needs of these, on a target whose requests wait at most `deadline_ms`."""

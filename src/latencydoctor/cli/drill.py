@@ -33,6 +33,7 @@ class Fault(StrEnum):
     THROTTLED = "throttled"
     SLOW_PREPROCESSING = "slow-preprocessing"
     COLD_CACHE = "cold-cache"
+    LOST_CACHE = "lost-cache"
     LONG_DELAY = "long-delay"
     SLOW_CACHE = "slow-cache"
     SLOW_REPLICA = "slow-replica"
@@ -49,8 +50,9 @@ def flash_crowd(
         Fault,
         typer.Option(
             "--fault",
-            help="What is wrong. batching: broken settings, the only one mended as well. none: nothing, so no "
-            "incident. saturation: a device too small. The others begin with the crowd, or when it leaves.",
+            help="What is wrong. batching: broken settings, mended as well. none: nothing, so no incident. "
+            "saturation: a device too small. lost-cache: an emptied cache that cannot fill, mended as well. The others "
+            "begin with the crowd, or when it leaves.",
         ),
     ] = Fault.BATCHING,
     prove_rollback: Annotated[

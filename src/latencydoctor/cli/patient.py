@@ -44,6 +44,8 @@ class BundledPatient:
         self._layout.create()
         stack_settings.save(self._layout.settings, settings)
         self._endpoints = lifecycle.up(self._layout, UpOptions(), lambda part, line: observer(_told(part, line)))
+        if scenario.injection is not None and scenario.injection.blow is Blow.LOSE_CACHE:
+            self._going_on = faults.renew_cache(self._endpoints.valkey_socket, scenario.injection.amount)
         questions = tuple(faq_corpus().index)
         return Place(self._endpoints.gateway, settings.accelerator, questions, settings.inference.deadline_ms)
 
@@ -54,6 +56,10 @@ class BundledPatient:
             faults.throttle(self._layout, injection.amount)
         elif injection.blow is Blow.FLUSH_CACHE:
             self._going_on = faults.flush_cache(socket, injection.amount)
+        elif injection.blow is Blow.LOSE_CACHE:
+            if self._going_on is not None:
+                self._going_on.end()
+            faults.empty_cache(socket)
         elif injection.blow is Blow.STALL_CACHE:
             self._going_on = faults.stall_cache(socket, injection.amount)
         else:

@@ -63,6 +63,7 @@ class _Doctor:
         self._request = wiring.DiagnoseRequest(config=configuration)
         self._bundle = bundle
         self._found: wiring.Diagnosed | None = None
+        self._planned = False
 
     def diagnose(self) -> Diagnosis:
         self._found = wiring.diagnose(self._request)
@@ -74,7 +75,10 @@ class _Doctor:
         treatment = wiring.treatment(self._request, None, wiring.silent)
         # The plan rests on the diagnosis just made, as `plan --bundle` would; a second one would cost a second look.
         basis = wiring.basis_from(self._found) if self._found else treatment.basis()
-        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), basis)
+        # A second plan comes after a rollback of the first, which its diagnosis takes for the change that did it.
+        asked = treat.Asked(cache=treatment.tools.cache, force=self._planned)
+        self._planned = True
+        return treat.make_plan(fix, treatment.target, wiring.SystemClock(), basis, asked)
 
     def apply(self, plan: Plan, observer: Observer) -> Treated:
         outcome = treat.apply(plan, wiring.treatment(self._request, None, observer).tools)

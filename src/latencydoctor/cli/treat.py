@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from latencydoctor.app.ports import Progress
     from latencydoctor.app.treat import Outcome, Tools
     from latencydoctor.cli.wiring import DiagnoseRequest
+    from latencydoctor.model.remedy import Plan
 
 runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recover what was interrupted.")
 
@@ -46,7 +47,7 @@ def _request(
 
 
 def plan(
-    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor.")],
+    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor, cache-warmup.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
     config: ConfigOption = None,
     target: TargetOption = None,
@@ -60,6 +61,9 @@ def plan(
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit 3 when there is something to change.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where the diagnosis found a cause that the fix is not for.")
+    ] = False,
     content: ContentOption = None,
 ) -> None:
     """Show what a fix would change and what it is expected to do. Changes nothing.
@@ -70,7 +74,7 @@ def plan(
     Example:
       latencydoctor plan batch-floor -o plan.json && latencydoctor apply plan.json
     """
-    from latencydoctor.app.treat import make_plan
+    from latencydoctor.app.treat import Asked, make_plan
     from latencydoctor.cli import output as out
     from latencydoctor.cli import wiring
     from latencydoctor.model.remedy import NothingToDo
@@ -82,7 +86,8 @@ def plan(
     request = _request(config, content, prometheus, selector, model, bundle)
     treatment = wiring.treatment(request, target, wiring.silent)
     _warn_of_unfinished(treatment.tools)
-    planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis())
+    asked = Asked(cache=treatment.tools.cache, force=force)
+    planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis(), asked)
     if isinstance(planned, NothingToDo):
         if form is Format.JSON:
             streams.write(machine.dump({"nothing_to_do": planned}))
@@ -135,7 +140,7 @@ def apply(
     ask("Apply this plan?", yes=yes)
     with interrupts:
         outcome = treat.apply(chosen, treatment.tools)
-    _report(outcome, interrupts.code)
+    _report(outcome, interrupts.code, chosen)
 
 
 def rollback(
@@ -261,7 +266,7 @@ def _tell(progress: Progress) -> None:
     streams.stderr().print(f"{progress.phase}: {clean(progress.text)}", soft_wrap=True)
 
 
-def _report(outcome: Outcome, interrupted: ExitCode | None) -> None:
+def _report(outcome: Outcome, interrupted: ExitCode | None, plan: Plan | None = None) -> None:
     """What a run ended as, the journal's place, the next command; then the exit code."""
     from latencydoctor.report import change
     from latencydoctor.report.foreign import clean
@@ -269,6 +274,8 @@ def _report(outcome: Outcome, interrupted: ExitCode | None) -> None:
     console = streams.stdout()
     if outcome.verification is not None:
         change.show_verification(outcome.verification, console)
+        if plan is not None:
+            change.show_reached(plan, outcome.verification, console)
     if outcome.remeasured is not None:
         console.print(change.check_line(outcome.remeasured))
     console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)

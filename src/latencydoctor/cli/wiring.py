@@ -159,6 +159,7 @@ def treatment(
     from latencydoctor.app.fresh_metrics import MetricsVerifier
     from latencydoctor.app.treat import Tools, never
     from latencydoctor.journal import JournalFolder
+    from latencydoctor.targets.answer_cache import BundledAnswerCache
     from latencydoctor.targets.bundled import BundledTarget
     from latencydoctor.targets.executor import BundledChanger
 
@@ -171,7 +172,16 @@ def treatment(
         selection = Selection(configuration.model, configuration.selector)
         verifier = MetricsVerifier(metrics, content.dialects, selection)
     history = JournalFolder(state / "journal", clock.now_s, effects)
-    tools = Tools(target, BundledChanger(target), history, verifier, clock, observer, cancelled or never)
+    tools = Tools(
+        target,
+        BundledChanger(target),
+        history,
+        verifier,
+        clock,
+        observer,
+        cancelled or never,
+        cache=BundledAnswerCache(target.folder),
+    )
     return Treatment(target, tools, lambda: basis_of(request, configuration))
 
 

@@ -16,6 +16,8 @@ class Blow(StrEnum):
     """The device's clock falls to this many MHz."""
     FLUSH_CACHE = "flush-cache"
     """The cache is emptied every so many seconds."""
+    LOSE_CACHE = "lose-cache"
+    """A job renews the cache's entries every so many seconds until then; it ends, and the cache is emptied once."""
     STALL_CACHE = "stall-cache"
     """The cache server stands still for this many seconds, again and again."""
     CROWD_DEVICE = "crowd-device"

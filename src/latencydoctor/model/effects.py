@@ -36,6 +36,9 @@ class Effect(StrEnum):
     ASK_ADMIN = "gateway's admin socket asked what settings compile to"
     ASK_CONTROLLER = "controller asked which settings are in effect"
     ASK_TRITON = "Triton asked which configuration it runs"
+    ASK_ANSWERS = "gateway's admin socket asked what its cache holds"
+    WRITE_ANSWERS = "answers written into the cache through the admin socket"
+    REMOVE_ANSWERS = "a run's answers removed from the cache through the admin socket"
 
 
 Effects = Callable[[Effect], AbstractContextManager[None]]

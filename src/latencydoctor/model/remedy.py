@@ -11,12 +11,14 @@ class OperationKind(StrEnum):
     """The operations a plan may list; the executor accepts no others."""
 
     SET_SETTING = "set setting"
+    WARM_CACHE = "warm cache"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One change of one key of one object: `key` is a dotted path, values are YAML scalars in canonical text.
 
+    For WARM_CACHE the object is a cache and the value after is the ids of the entries to add; there is none before.
     The inverse is the same operation with `before` and `after` exchanged, captured before anything runs.
     """
 
@@ -144,7 +146,8 @@ class Decision(StrEnum):
 class Reading:
     """What a verification window showed, unjudged. None means no data; `note` says why, when it is known.
 
-    `requests` is how many requests the window holds, `memory_bytes` the accelerator's memory in use.
+    `requests` is how many requests the window holds, `memory_bytes` the accelerator's memory in use, `hit_ratio` the
+    share of lookups that the cache answered.
     """
 
     p99_ms: float | None
@@ -152,6 +155,7 @@ class Reading:
     memory_bytes: float | None
     requests: float | None
     note: str = ""
+    hit_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,7 @@ class Check:
     passed: bool
     conclusive: bool
     note: str
+    hit_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +227,14 @@ class RunEvent(StrEnum):
     STARTED = "run started"
     WRITE_INTENT = "write intent"
     WRITE_DONE = "write done"
+    WARM_INTENT = "warm intent"
+    WARM_DONE = "warm done"
     COMMITTED = "committed"
     CHECK = "check"
     DECISION = "decision"
     UNDO_INTENT = "undo intent"
+    COOL_INTENT = "cool intent"
+    COOL_DONE = "cool done"
     UNDO_DONE = "undo done"
     UNDO_FAILED = "undo failed"
     RECOVERY = "recovery"

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from latencydoctor.model.remedy import NothingToDo, TargetState
+from latencydoctor.remedy.change import Change
 
 FIX_ID = "batch-floor"
 
@@ -34,14 +35,6 @@ class BatchFloor:
 
 
 DEFAULT = BatchFloor()
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The settings to set (dotted key, value), and what else a reader of the plan has to know."""
-
-    values: tuple[tuple[str, str], ...]
-    side_effects: tuple[str, ...]
 
 
 def propose(state: TargetState, wanted: BatchFloor, arrival_rps: float | None) -> Change | NothingToDo:

@@ -6,13 +6,16 @@ so nothing that a plan file says can widen it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from latencydoctor.errors import UsageError
+from latencydoctor.model.configuration import Slo
+from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy import batch_floor
-from latencydoctor.remedy.batch_floor import BatchFloor, Change
+from latencydoctor.remedy import batch_floor, cache_warmup
+from latencydoctor.remedy.batch_floor import BatchFloor
+from latencydoctor.remedy.change import Change
 
 MAX_BATCH = 1024
 MAX_WAIT_MICROS = 10_000_000
@@ -34,18 +37,35 @@ class Bound:
         return value.isascii() and value.isdecimal() and self.low <= int(value) <= self.high
 
 
-Propose = Callable[[TargetState, BatchFloor, float | None], Change | NothingToDo]
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a fix decides on beside the target's settings; None where it is not known, or not asked for by the fix."""
+
+    slo: Slo
+    measured: Mapping[str, float]
+    arrival_rps: float | None = None
+    wanted: BatchFloor = batch_floor.DEFAULT
+    popularity: Popularity | None = None
+
+
+Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One row: what the fix is called, how it decides what to change, and the bounds of what it may change."""
+    """One row: what the fix is called, how it decides what to change, and the bounds of what it may change.
+
+    `warms` says that it may write entries of the cache, too, and decides on what is popular. A fix with `causes` is
+    refused where the diagnosis found another one, unless a person insists.
+    """
 
     id: str
     title: str
     propose: Propose
     bounds: tuple[Bound, ...]
     blast_radius: str
+    warms: bool = False
+    causes: tuple[str, ...] = ()
 
     def bound(self, key: str) -> Bound | None:
         """The bound of a setting, None for a setting this fix may not touch."""
@@ -58,7 +78,7 @@ FIXES: dict[str, Fix] = {
         Fix(
             id=batch_floor.FIX_ID,
             title="Let requests share executions: a preferred batch size with a bounded wait",
-            propose=batch_floor.propose,
+            propose=lambda state, now: batch_floor.propose(state, now.wanted, now.arrival_rps),
             bounds=(
                 Bound(batch_floor.ENABLED, words=("true",)),
                 Bound(batch_floor.PREFERRED, 1, MAX_BATCH),
@@ -66,6 +86,20 @@ FIXES: dict[str, Fix] = {
                 Bound(batch_floor.WAIT, 0, MAX_WAIT_MICROS),
             ),
             blast_radius="one settings file and one model on one server: all of that model's traffic",
+        ),
+        Fix(
+            id=cache_warmup.FIX_ID,
+            title="Put the answers to popular questions into the cache, and keep them there",
+            propose=lambda state, now: cache_warmup.change(state, now.slo, now.measured, now.popularity),
+            bounds=(
+                Bound(cache_warmup.ENABLED, words=("true",)),
+                Bound(cache_warmup.TTL, words=(str(cache_warmup.TTL_S),)),
+                Bound(cache_warmup.ENTRIES, 1, cache_warmup.MAX_ENTRIES),
+                Bound(cache_warmup.SINGLE_FLIGHT, words=("true",)),
+            ),
+            blast_radius="one settings file and missing entries of one cache: the answers to popular questions",
+            warms=True,
+            causes=("cache-ineffective", "cache-flushed", "cache-evicting", "cache-stampede"),
         ),
     )
 }

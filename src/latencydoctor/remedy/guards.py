@@ -8,7 +8,8 @@ own, and what would happen must be what the plan shows.
 from __future__ import annotations
 
 from latencydoctor.errors import Refused
-from latencydoctor.model.remedy import Operation, Plan, TargetState
+from latencydoctor.model.remedy import Operation, OperationKind, Plan, TargetState
+from latencydoctor.remedy.cache_warmup import read_operation
 from latencydoctor.remedy.catalog import FIXES, Fix
 from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, settings_diff
 from latencydoctor.remedy.plan_file import refuse_edited
@@ -30,7 +31,10 @@ def check(plan: Plan, state: TargetState) -> Fix:
     _check_width(plan)
     _check_fresh(plan, state)
     for operation in plan.operations:
-        _check_operation(operation, fix, state)
+        if operation.kind is OperationKind.WARM_CACHE:
+            _check_warming(operation, fix)
+        else:
+            _check_setting(operation, fix, state)
     refuse_secret(state.settings_text)
     return fix
 
@@ -50,9 +54,9 @@ def _check_width(plan: Plan) -> None:
             f"at most {MAX_OPERATIONS} on {MAX_OBJECTS} are allowed",
             hint=_NEW_PLAN,
         )
-    keys = [operation.key for operation in plan.operations]
+    keys = [operation.key if operation.kind is OperationKind.SET_SETTING else "" for operation in plan.operations]
     if len(set(keys)) != len(keys):
-        raise Refused("the plan sets one setting twice", hint=_NEW_PLAN)
+        raise Refused("the plan sets one setting twice, or warms a cache twice", hint=_NEW_PLAN)
 
 
 def _check_fresh(plan: Plan, state: TargetState) -> None:
@@ -68,7 +72,13 @@ def _check_fresh(plan: Plan, state: TargetState) -> None:
             raise Refused(f"the plan is stale: {planned.name} has changed since ({when})", hint=_NEW_PLAN)
 
 
-def _check_operation(operation: Operation, fix: Fix, state: TargetState) -> None:
+def _check_warming(operation: Operation, fix: Fix) -> None:
+    if not fix.warms:
+        raise Refused(f"{fix.id} may not write entries of a cache", hint=_NEW_PLAN)
+    read_operation(operation)
+
+
+def _check_setting(operation: Operation, fix: Fix, state: TargetState) -> None:
     bound = fix.bound(operation.key)
     if operation.object != SETTINGS_OBJECT or bound is None:
         raise Refused(f"{fix.id} may not set {operation.key!r} of {operation.object!r}", hint=_NEW_PLAN)

@@ -14,7 +14,7 @@ restart of whoever checks.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -30,6 +30,9 @@ LATENCY_MARGIN = 1.10
 """How many times higher p99 must be to count as worse; the p99 of one window is noisy."""
 
 P99, ERRORS, MEMORY = "e2e_p99_ms", "error_ratio", "accelerator_memory_used_bytes"
+
+MISSES = "cache_miss_ratio"
+"""What a fix of the cache is judged by beside the others: the share of lookups that the cache does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,17 @@ class Ruling:
 def check_of(reading: Reading, plan: Plan, policy: JudgePolicy, at_s: float) -> Check:
     """One window judged against the plan's requirements. Too few requests or no p99 is inconclusive, never a pass."""
     limits = {item.signal: item.at_most for item in plan.requirements}
-    missing = _missing(reading, policy, needs_memory=MEMORY in limits)
+    missing = _missing(reading, policy, limits)
     if missing:
         return _check(reading, at_s, passed=False, conclusive=False, note=missing)
     broken = [
         f"{name} {_shown(value)} above {_shown(limits[name])}"
-        for name, value in ((P99, reading.p99_ms), (ERRORS, reading.error_ratio), (MEMORY, reading.memory_bytes))
+        for name, value in (
+            (P99, reading.p99_ms),
+            (ERRORS, reading.error_ratio),
+            (MEMORY, reading.memory_bytes),
+            (MISSES, None if reading.hit_ratio is None else 1 - reading.hit_ratio),
+        )
         if name in limits and value is not None and value > limits[name]
     ]
     return _check(reading, at_s, passed=not broken, conclusive=True, note="; ".join(broken))
@@ -75,6 +83,7 @@ def _check(reading: Reading, at_s: float, *, passed: bool, conclusive: bool, not
         passed,
         conclusive,
         note,
+        _finite(reading.hit_ratio),
     )
 
 
@@ -86,7 +95,7 @@ def _shown(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _missing(reading: Reading, policy: JudgePolicy, *, needs_memory: bool) -> str:
+def _missing(reading: Reading, policy: JudgePolicy, limits: Collection[str]) -> str:
     """What the window lacks, in words; empty when it can be judged."""
     if reading.note:
         return reading.note
@@ -98,8 +107,10 @@ def _missing(reading: Reading, policy: JudgePolicy, *, needs_memory: bool) -> st
         return f"{requests:.0f} requests of the {policy.min_requests:.0f} needed: {more} more"
     named = (("p99", reading.p99_ms), ("errors", reading.error_ratio))
     absent = [name for name, value in named if _finite(value) is None]
-    if needs_memory and _finite(reading.memory_bytes) is None:
+    if MEMORY in limits and _finite(reading.memory_bytes) is None:
         absent.append("memory")
+    if MISSES in limits and _finite(reading.hit_ratio) is None:
+        absent.append("the cache's hits")
     return f"no data on {' and '.join(absent)}" if absent else ""
 
 

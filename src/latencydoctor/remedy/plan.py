@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from latencydoctor.errors import Refused
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.remedy import Operation, OperationKind, Plan, Prediction, Requirement, TargetState
-from latencydoctor.remedy.batch_floor import Change
+from latencydoctor.remedy.cache_warmup import Warming, read_operation
 from latencydoctor.remedy.catalog import Fix
+from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.plan_file import SCHEMA, plan_digest
 from latencydoctor.remedy.secrecy import redact, secret_line
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
@@ -50,10 +51,22 @@ class Grounds:
 
 def operations_of(state: TargetState, change: Change) -> tuple[Operation, ...]:
     """The change as operations with their before; "" stands for a setting the file does not state."""
-    return tuple(
+    settings = tuple(
         Operation(OperationKind.SET_SETTING, SETTINGS_OBJECT, key, state.setting(key) or "", value)
         for key, value in change.values
     )
+    return (*settings, *change.operations)
+
+
+def values_of(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The settings that the plan sets."""
+    return tuple((one.key, one.after) for one in plan.operations if one.kind is OperationKind.SET_SETTING)
+
+
+def warming_of(plan: Plan) -> Warming | None:
+    """The answers that the plan writes; Refused when it names them in a way that no fix would."""
+    found = [one for one in plan.operations if one.kind is OperationKind.WARM_CACHE]
+    return read_operation(found[0]) if found else None
 
 
 def diff_of(before: str, after: str, name: str) -> str:
@@ -91,12 +104,17 @@ def build(fix: Fix, change: Change, state: TargetState, texts: Texts, grounds: G
         side_effects=change.side_effects,
         blast_radius=fix.blast_radius,
         justification=tuple(redact(line) for line in grounds.justification),
-        requirements=requirements_of(grounds.slo, grounds.measured),
+        requirements=_with(requirements_of(grounds.slo, grounds.measured), change.requirements),
         before_values=tuple(sorted(grounds.measured.items())),
         simulated=grounds.simulated,
         digest="",
     )
     return replace(plan, digest=plan_digest(plan))
+
+
+def _with(general: tuple[Requirement, ...], own: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+    taken = {one.signal for one in own}
+    return (*(one for one in general if one.signal not in taken), *own)
 
 
 def refuse_secret(settings_text: str) -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Verification
 from latencydoctor.report.foreign import clean
+from latencydoctor.report.reached import reached
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import name
 
@@ -73,17 +74,31 @@ def show_verification(verification: Verification, console: Console) -> None:
     console.print(Text(f"{verification.decision.value}: {clean(verification.reason)}", style="bold"))
 
 
+def show_reached(plan: Plan, verification: Verification, console: Console) -> None:
+    """Each predicted effect beside what verification measured of it; nothing for what no check measures."""
+    for one in plan.predictions:
+        found = reached(one.signal, verification)
+        if one.after is None or found is None:
+            continue
+        within = one.low is not None and one.high is not None and one.low <= found <= one.high
+        line = f"{name(one.signal)}: predicted {amount(one.after, one.unit)}, reached {amount(found, one.unit)}"
+        console.print(Text(f"{line}{', within the interval' if within else ''}", style="cyan"))
+
+
 def check_line(check: Check) -> Text:
     """One check on one line."""
     word, style = ("passed", "green") if check.passed else ("failed", "red")
     if not check.conclusive:
         word, style = "not conclusive", "yellow"
     line = Text(f"{clock(check.at_s)}  {word:<14}", style=style)
-    line.append(
-        f"  p99 {amount(check.p99_ms, 'ms')}, errors {amount(check.error_ratio, 'ratio')}, "
-        f"memory {amount(check.memory_bytes, 'bytes')}, {amount(check.requests, 'requests')}",
-        style="default",
+    values = (
+        f"p99 {amount(check.p99_ms, 'ms')}",
+        f"errors {amount(check.error_ratio, 'ratio')}",
+        f"cache hits {amount(check.hit_ratio, 'ratio')}",
+        f"memory {amount(check.memory_bytes, 'bytes')}",
+        amount(check.requests, "requests"),
     )
+    line.append(f"  {', '.join(values)}", style="default")
     if check.note:
         line.append(f"  {clean(check.note)}", style="dim")
     return line

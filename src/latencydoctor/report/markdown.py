@@ -15,6 +15,7 @@ from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
 from latencydoctor.report.onset import in_markdown
+from latencydoctor.report.reached import reached
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import before, compared, name, undone
 
@@ -41,7 +42,7 @@ def incident(record: IncidentRecord) -> str:
         lines += ["## Measured load", "", *_windows(record.windows)]
     lines += _diagnosis(record.diagnosis)
     if record.plan is not None:
-        lines += _plan(record.plan)
+        lines += _plan(record.plan, record.verification)
     if record.verification is not None:
         lines += _verification(record.verification)
     return "\n".join(lines) + "\n"
@@ -148,7 +149,7 @@ def _windows(windows: Iterable[LoadWindow]) -> list[str]:
     return table(("window", "when", "offered", "p50", "p99", "failed", "hit ratio"), rows)
 
 
-def _plan(plan: Plan) -> list[str]:
+def _plan(plan: Plan, verification: Verification | None) -> list[str]:
     lines = ["## Change", "", f"`{plan.fix}`: {markdown(plan.title)} on {markdown(plan.target)}.", ""]
     lines += ["```diff", *clean_block(plan.diff), "```", ""]
     lines += ["Compiled server configuration:", "", "```diff", *clean_block(plan.compiled_diff), "```", ""]
@@ -158,12 +159,14 @@ def _plan(plan: Plan) -> list[str]:
             amount(one.before, one.unit),
             amount(one.after, one.unit),
             _interval(one.low, one.high, one.unit),
+            amount(reached(one.signal, verification), one.unit),
             markdown(one.method),
         )
         for one in plan.predictions
     ]
     if rows:
-        lines += ["Predicted effect:", "", *table(("signal", "before", "after", "interval", "method"), rows)]
+        titles = ("signal", "before", "predicted", "interval", "reached", "method")
+        lines += ["Predicted effect, and what verification measured of it:", "", *table(titles, rows)]
     return lines
 
 
@@ -182,6 +185,7 @@ def _verification(verification: Verification) -> list[str]:
             clock(one.at_s),
             amount(one.p99_ms, "ms"),
             amount(one.error_ratio, "ratio"),
+            amount(one.hit_ratio, "ratio"),
             amount(one.memory_bytes, "bytes"),
             amount(one.requests, ""),
             ("passed" if one.passed else "failed") if one.conclusive else "not conclusive",
@@ -190,4 +194,4 @@ def _verification(verification: Verification) -> list[str]:
         for one in verification.checks
     )
     head = ["## Verification", "", f"**{verification.decision.value}**: {markdown(verification.reason)}", ""]
-    return head + table(("at", "p99", "errors", "memory", "requests", "check", "note"), rows)
+    return head + table(("at", "p99", "errors", "cache hits", "memory", "requests", "check", "note"), rows)

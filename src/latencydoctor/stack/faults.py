@@ -74,6 +74,35 @@ def flush_cache(socket_path: str, every_s: float) -> CacheTrouble:
     return CacheTrouble(socket_path, lambda client: client.flushall(), every_s)
 
 
+RENEWED_S = 3600
+"""How long entries live from each visit of the job that renews them."""
+
+
+def renew_cache(socket_path: str, every_s: float) -> CacheTrouble:
+    """A job beside the gateway gives every entry another hour, every `every_s`: what hides a time to live that is too
+    short. Ending it and emptying the cache uncovers that."""
+    return CacheTrouble(socket_path, _renew, every_s)
+
+
+# One round trip, though there are some thousand entries.
+_RENEW = "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('EXPIRE', key, ARGV[1]) end"
+
+
+def _renew(client: Valkey) -> None:
+    client.eval(_RENEW, 0, str(RENEWED_S))
+
+
+def empty_cache(socket_path: str) -> None:
+    """Empties the cache once; KnownError when it does not answer."""
+    client = Valkey(unix_socket_path=socket_path, socket_timeout=_ANSWER_WITHIN_S)
+    try:
+        client.flushall()
+    except (ValkeyError, OSError) as error:
+        raise KnownError(f"the cache server does not answer: {error}", hint="See `stack status`.") from error
+    finally:
+        client.connection_pool.disconnect()
+
+
 class BusyNeighbour:
     """Another user of a simulated device, who holds it for `hold_s` whenever he gets it, until `end`."""
 

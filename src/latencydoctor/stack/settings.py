@@ -75,6 +75,8 @@ class CacheSettings:
     timeout_ms: int = 100
     """A lookup that takes longer is given up and counts as a miss. A Valkey on a Unix socket answers in well under a
     millisecond; a tenth of a second means that it is in trouble."""
+    single_flight: bool = True
+    """Whether questions that miss at the same time and are the same share one inference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ def parse(text: str, name: str = "settings") -> Settings:
             ttl_seconds=cache.whole("ttl_seconds", default.cache.ttl_seconds),
             max_entries=cache.whole("max_entries", default.cache.max_entries),
             timeout_ms=cache.whole("timeout_ms", default.cache.timeout_ms),
+            single_flight=cache.switch("single_flight", default.cache.single_flight),
         ),
         accelerator=top.text("accelerator", default.accelerator),
     )

@@ -1,4 +1,4 @@
-"""The gateway's admin API over its Unix socket: what settings would compile to, without applying them."""
+"""The gateway's admin API over its Unix socket: one request, and what settings would compile to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _UnixConnection(HTTPConnection):
 def render(socket_path: str, settings_text: str) -> str:
     """The compiled configuration for these settings. ContentError when the stack refuses them, KnownError when the
     admin API does not answer; nothing is applied either way."""
-    status, body = _post(socket_path, settings_text)
+    status, body = exchange(socket_path, "POST", "/render", settings_text.encode())
     try:
         answer = json.loads(body)
         errors, compiled = answer.get("errors", []), answer.get("config_pbtxt")
@@ -48,12 +48,13 @@ def render(socket_path: str, settings_text: str) -> str:
     return compiled
 
 
-def _post(socket_path: str, settings_text: str) -> tuple[int, bytes]:
+def exchange(socket_path: str, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    """One request to the admin API: its status and its answer; KnownError when there is none."""
     connection = _UnixConnection(socket_path)
     try:
-        connection.request("POST", "/render", settings_text.encode(), {"Content-Type": "application/yaml"})
+        connection.request(method, path, body)
         response = connection.getresponse()
-        body = response.read(MAX_ANSWER_BYTES + 1)
+        answer = response.read(MAX_ANSWER_BYTES + 1)
     except (OSError, HTTPException) as error:
         raise KnownError(
             f"the gateway's admin API at {socket_path} does not answer: {error}",
@@ -61,8 +62,8 @@ def _post(socket_path: str, settings_text: str) -> tuple[int, bytes]:
         ) from error
     finally:
         connection.close()
-    if len(body) > MAX_ANSWER_BYTES:
+    if len(answer) > MAX_ANSWER_BYTES:
         raise KnownError(
             f"the admin API at {socket_path} answered more than {MAX_ANSWER_BYTES} bytes", hint="See its log."
         )
-    return response.status, body
+    return response.status, answer

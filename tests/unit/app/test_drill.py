@@ -14,7 +14,7 @@ from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Drilled
 from latencydoctor.model.evidence import IncidentState
-from latencydoctor.model.remedy import Decision, NothingToDo, Plan, TargetObject
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Prediction, TargetObject
 from tests.fakes.clock import FakeClock
 from tests.fakes.drill import FakeDoctor, FakeLoads, FakePatient, Scene
 from tests.unit.builders import evidence, values
@@ -228,3 +228,19 @@ def test_an_unknown_fault_names_those_there_are() -> None:
     with pytest.raises(UsageError, match="no fault 'network'") as caught:
         find("network")
     assert "batching" in caught.value.hint
+
+
+@pytest.mark.parametrize(("predicted", "right"), [(0.16, True), (0.08, True), (0.18, False), (None, True)])
+def test_a_predicted_hit_ratio_must_be_reached_within_five_points(predicted: float | None, *, right: bool) -> None:
+    told = Prediction("cache_hit_ratio", "ratio", 0.05, predicted, 0.0, 1.0, "counted")
+    stage = Stage(plan=replace(PLAN, predictions=(told,)))
+    misses = stage.run().misses
+    assert (misses == ()) is right, misses
+    assert right or misses == ("a hit ratio of 18.0% was predicted and 12.0% reached",)
+
+
+def test_a_lost_cache_is_warmed_again() -> None:
+    scenario = find("lost-cache")
+    assert scenario.expected_fix == "cache-warmup"
+    assert scenario.settings[0] == ("cache.ttl_seconds", "2")
+    assert scenario.calm_rps * (1 - scenario.mix.hot_share_ratio) < 229 < scenario.crowd_rps, "launch-bound does 229/s"

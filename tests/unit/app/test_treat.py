@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.app import recovery, treat
-from latencydoctor.app.planning import Basis
+from latencydoctor.app.planning import Asked, Basis
 from latencydoctor.app.ports import Cancelled, Changer, Progress
 from latencydoctor.app.runs import unfinished
 from latencydoctor.app.treat import Tools, make_plan
@@ -228,7 +228,7 @@ def test_what_the_server_refuses_is_not_planned(ward: Ward) -> None:
     from latencydoctor.remedy.batch_floor import BatchFloor
 
     with pytest.raises(ContentError, match="refuses these settings"):
-        make_plan("batch-floor", ward.patient, ward.clock, wanted=BatchFloor(max_batch_size=500))
+        make_plan("batch-floor", ward.patient, ward.clock, asked=Asked(wanted=BatchFloor(max_batch_size=500)))
 
 
 def test_the_holder_of_the_lock_is_named(ward: Ward) -> None:

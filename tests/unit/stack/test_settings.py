@@ -42,6 +42,7 @@ valid = st.builds(
         CacheSettings,
         enabled=st.booleans(),
         ttl_seconds=st.integers(1, 1000),
+        single_flight=st.booleans(),
         timeout_ms=st.integers(1, 60_000),
     ),
     accelerator=st.sampled_from(["sim:small", "sim:compute-bound", "cpu"]),

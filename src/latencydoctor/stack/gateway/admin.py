@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Protocol
@@ -14,12 +13,13 @@ from starlette.routing import Route
 
 from latencydoctor.errors import ContentError, ContentErrors, KnownError, LatencyDoctorError, UsageError
 from latencydoctor.stack.compile import to_pbtxt
+from latencydoctor.stack.gateway.admin_ahead import AheadApi
 from latencydoctor.stack.gateway.admin_cache import AdminCache, Stored
+from latencydoctor.stack.gateway.admin_read import read_body, read_json, read_run
 from latencydoctor.stack.gateway.canary import Canary, check_canary
-from latencydoctor.stack.gateway.entries import KEY_PREFIX, MAX_RUN_CHARACTERS, Entry
-from latencydoctor.stack.settings import parse
-
-MAX_BODY_BYTES = 64 * 1024
+from latencydoctor.stack.gateway.entries import KEY_PREFIX, Entry
+from latencydoctor.stack.gateway.warming import Warmer
+from latencydoctor.stack.settings import CacheSettings, parse
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -40,15 +40,25 @@ class Gateway(Protocol):
         """Seconds an entry of the cache lives."""
         ...
 
+    @property
+    def cache_settings(self) -> CacheSettings:
+        """The cache's settings in effect."""
+        ...
 
-def admin_app(gateway: Gateway, cache: AdminCache) -> Starlette:
+
+def admin_app(gateway: Gateway, cache: AdminCache, warmer: Warmer) -> Starlette:
     """The application behind the admin socket."""
     api = _Api(gateway, cache)
+    ahead = AheadApi(gateway, warmer)
     return Starlette(
         routes=[
             Route("/state", _guarded(api.state), methods=["GET"]),
             Route("/render", _guarded(api.render), methods=["POST"]),
             Route("/canary", _guarded(api.canary), methods=["PUT"]),
+            Route("/popular", _guarded(ahead.popular), methods=["GET"]),
+            Route("/warm", _guarded(ahead.tagged), methods=["GET"]),
+            Route("/warm", _guarded(ahead.warm), methods=["POST"]),
+            Route("/warm", _guarded(ahead.drop), methods=["DELETE"]),
             Route("/cache", _guarded(api.list_run), methods=["GET"]),
             Route("/cache/{key:path}", _guarded(api.get_entry), methods=["GET"]),
             Route("/cache/{key:path}", _guarded(api.put_entry), methods=["PUT"]),
@@ -79,22 +89,6 @@ def _shown(stored: Stored | None) -> dict[str, object] | None:
     return {"key": stored.key, **asdict(stored.entry), "ttl_s": stored.ttl_s} if stored else None
 
 
-async def _body(request: Request) -> bytes:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise UsageError(f"the body is larger than {MAX_BODY_BYTES} bytes")
-    return body
-
-
-async def _json(request: Request) -> object:
-    try:
-        return json.loads(await _body(request))
-    except (ValueError, RecursionError) as error:
-        raise UsageError("the body is not JSON", hint="Send one JSON object.") from error
-
-
 class _Api:
     def __init__(self, gateway: Gateway, cache: AdminCache) -> None:
         self._gateway = gateway
@@ -110,7 +104,7 @@ class _Api:
     async def render(self, request: Request) -> Response:
         """What the settings in the body would compile to; nothing is applied."""
         try:
-            text = (await _body(request)).decode()
+            text = (await read_body(request)).decode()
             return JSONResponse({"config_pbtxt": to_pbtxt(parse(text)), "errors": []})
         except UnicodeDecodeError as error:
             raise UsageError("the settings are not UTF-8") from error
@@ -120,12 +114,12 @@ class _Api:
             return JSONResponse({"config_pbtxt": "", "errors": [str(error)]}, 400)
 
     async def canary(self, request: Request) -> Response:
-        canary = check_canary(await _json(request))
+        canary = check_canary(await read_json(request))
         self._gateway.route(canary)
         return JSONResponse(asdict(canary))
 
     async def list_run(self, request: Request) -> Response:
-        entries = await self._cache.of_run(_run(request.query_params.get("run", "")))
+        entries = await self._cache.of_run(read_run(request.query_params.get("run", "")))
         return JSONResponse({"entries": [_shown(stored) for stored in entries]})
 
     async def get_entry(self, request: Request) -> Response:
@@ -133,7 +127,7 @@ class _Api:
         return JSONResponse({"entry": _shown(stored)}, 200 if stored else 404)
 
     async def put_entry(self, request: Request) -> Response:
-        key, values = _key(request), await _json(request)
+        key, values = _key(request), await read_json(request)
         if not isinstance(values, dict) or not values.keys() <= {"answer_index", "score", "run", "ttl_s"}:
             raise UsageError("expected an object with answer_index, score, run, and maybe ttl_s")
         index, score = values.get("answer_index"), values.get("score")
@@ -145,11 +139,11 @@ class _Api:
         if isinstance(ttl_s, bool) or not isinstance(ttl_s, int) or not 1 <= ttl_s <= 604_800:
             raise UsageError("ttl_s must be whole seconds, from 1 to a week")
         before = await self._cache.get(key)
-        await self._cache.put(key, Entry(index, float(score), _run(values.get("run"))), ttl_s)
+        await self._cache.put(key, Entry(index, float(score), read_run(values.get("run"))), ttl_s)
         return JSONResponse({"entry": _shown(await self._cache.get(key)), "before": _shown(before)})
 
     async def delete_entry(self, request: Request) -> Response:
-        deleted = await self._cache.delete(_key(request), _run(request.query_params.get("run", "")))
+        deleted = await self._cache.delete(_key(request), read_run(request.query_params.get("run", "")))
         return JSONResponse({"deleted": deleted})
 
 
@@ -158,9 +152,3 @@ def _key(request: Request) -> str:
     if not key.startswith(KEY_PREFIX):
         raise UsageError(f"a key of the cache starts with {KEY_PREFIX}", hint="See key_prefixes in /state.")
     return key
-
-
-def _run(run: object) -> str:
-    if not isinstance(run, str) or not 0 < len(run) <= MAX_RUN_CHARACTERS:
-        raise UsageError("run is missing", hint="Give the id of the run that owns the entries.")
-    return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from valkey.asyncio import Valkey
@@ -69,6 +70,53 @@ class AdminCache:
             return bool(await self._delete_if_same(keys=[key], args=[value]))
         except (ValkeyError, OSError) as error:
             raise _down(error) from error
+
+    async def put_new(self, values: Sequence[tuple[str, Entry, int]]) -> list[bool]:
+        """Stores each (key, entry, seconds to live) where there is none yet, in one round trip; whether each was."""
+        try:
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for key, entry, ttl_s in values:
+                    pipeline.set(key, dump_entry(entry), ex=ttl_s, nx=True)
+                return [bool(stored) for stored in await pipeline.execute()]
+        except (ValkeyError, OSError) as error:
+            raise _down(error) from error
+
+    async def left_s(self, keys: Sequence[str]) -> list[float | None]:
+        """Seconds each key has left to live, infinite for one that does not expire, None where there is none."""
+        try:
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for key in keys:
+                    pipeline.pttl(key)
+                found = await pipeline.execute()
+        except (ValkeyError, OSError) as error:
+            raise _down(error) from error
+        return [None if left == -2 else float("inf") if left == -1 else left / 1000 for left in found]
+
+    async def tagged(self, run: str) -> list[tuple[str, bytes]]:
+        """Key and value of every entry that carries the run's tag, by key. A few round trips for the whole cache."""
+        found: dict[str, bytes] = {}
+        try:
+            cursor = 0
+            while True:
+                cursor, keys = await self._client.scan(cursor, match=f"{KEY_PREFIX}*", count=SCAN_COUNT)
+                for key, value in zip(keys, await self._client.mget(keys) if keys else (), strict=True):
+                    entry = read_entry(value) if value is not None else None
+                    if entry is not None and entry.run == run:
+                        found[key.decode(errors="replace")] = value
+                if cursor == 0:
+                    return sorted(found.items())
+        except (ValkeyError, OSError) as error:
+            raise _down(error) from error
+
+    async def drop(self, run: str) -> int:
+        """Deletes every entry that still carries the run's tag; how many."""
+        dropped = 0
+        for key, value in await self.tagged(run):
+            try:
+                dropped += bool(await self._delete_if_same(keys=[key], args=[value]))
+            except (ValkeyError, OSError) as error:
+                raise _down(error) from error
+        return dropped
 
     async def of_run(self, run: str) -> list[Stored]:
         """All entries that carry the run's tag, by key."""

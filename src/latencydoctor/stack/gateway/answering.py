@@ -18,12 +18,19 @@ from latencydoctor.stack.gateway.effective import Effective, Route
 from latencydoctor.stack.gateway.entries import Entry, cache_key, dump_entry, read_entry
 from latencydoctor.stack.gateway.events import EventLog
 from latencydoctor.stack.gateway.inference import InferenceError, Outcome
+from latencydoctor.stack.gateway.popular import Popular
 from latencydoctor.stack.gateway.refusals import RequestError, bad_request, too_late, unavailable
 from latencydoctor.stack.gateway.series import GatewaySeries
 from latencydoctor.stack.gateway.single_flight import SingleFlight
 
 QUEUE_LIMIT_MS = 500
 """Waiting longer than this in Triton is worth a line in the log (design/mission.md, the pyramid of logs)."""
+
+WAITS_SHARE = 0.1
+"""How much of the running mean of the waits one more wait makes: about the last ten count."""
+
+WAITS_HOLD_S = 1.0
+"""Without an inference for so long there is no queue to speak of."""
 
 MAX_RENDERED = 20_000
 """How many cached values' renderings are kept, about 300 bytes each; then they are made anew."""
@@ -78,6 +85,7 @@ class Answerer:
         series: GatewaySeries,
         events: EventLog,
         redact: Redact,
+        popular: Popular | None = None,
     ) -> None:
         self._openings = [
             json.dumps({"answer_id": one.answer_id, "answer": one.answer}, separators=(",", ":"))
@@ -91,9 +99,12 @@ class Answerer:
         self._series = series
         self._events = events
         self._redact = redact
+        self.popular = popular if popular is not None else Popular(perf_counter)
         self._flights: SingleFlight[_Inferred] = SingleFlight(series.joined.add)
         self._rendered: dict[bytes, bytes] = {}
         self._quickest_s = float("inf")
+        self._waits_ms = 0.0
+        self._waited_at_s = 0.0
 
     async def answer(self, asked: Asked, route: Route, effective: Effective, started_s: float) -> Answer:
         """The answer for one arm; RequestError when there is none. `started_s` is the request's perf_counter."""
@@ -108,9 +119,11 @@ class Answerer:
             opening = self._opening_of(value) if value is not None else None
             if opening is not None:
                 self._series.cache_hits.value += 1
+                self.popular.hit(key, value)
                 times = (cache_s * 1000, (now_s - started_s) * 1000)
                 return Answer(_HIT % (opening, route.provenance, *times), cached=True)
         self._series.cache_misses.value += 1
+        self.popular.missed(key)
         return await self._infer(asked, key, route, effective, started_s, cache_s)
 
     async def probe(self, question: str, route: Route, effective: Effective) -> None:
@@ -118,6 +131,23 @@ class Answerer:
         asked = Asked(question, "", "vip")
         started_s = perf_counter()
         await self._fly((question, "probe"), lambda: self._work(asked, route, effective, started_s, None), effective, 0)
+
+    async def compute(self, question: str, route: Route, effective: Effective) -> Entry:
+        """The answer to a normalised question that nobody waits for, past the cache; RequestError when there is none.
+
+        It is asked at the lowest level there is, and each call is one inference.
+        """
+        asked = Asked(question, "", "standard")
+        started_s = perf_counter()
+        work = self._fly(
+            (question, "ahead"), lambda: self._work(asked, route, effective, started_s, None), effective, started_s
+        )
+        return (await work)[0].entry
+
+    @property
+    def waits_ms(self) -> float:
+        """How long questions waited in Triton of late, a running mean; 0 when none was inferred for a second."""
+        return self._waits_ms if perf_counter() - self._waited_at_s <= WAITS_HOLD_S else 0.0
 
     async def _infer(
         self, asked: Asked, key: str, route: Route, effective: Effective, started_s: float, cache_s: float
@@ -141,10 +171,12 @@ class Answerer:
         self, key: Hashable, work: Callable[[], Work], effective: Effective, until_s: float
     ) -> tuple[_Inferred, bool]:
         """Result of the shared work and whether it was joined; one that another's deadline ended is done again."""
+        # Without single flight every question flies alone, whatever another one is asking at the same time.
+        alone = not effective.settings.cache.single_flight
         while True:
-            joined = key in self._flights
+            joined = not alone and key in self._flights
             try:
-                return await self._flights.do(key, work)
+                return await self._flights.do((key, object()) if alone else key, work)
             except InferenceError as error:
                 if joined and error.event == "inference_timeout" and perf_counter() < until_s:
                     continue
@@ -171,11 +203,14 @@ class Answerer:
             self._note(error)
             raise
         done_s = perf_counter()
-        self._measure(done_s - tokenised_s)
+        self._measure(done_s - tokenised_s, done_s)
         entry = Entry(outcome.answer_index, outcome.score)
         cache = effective.settings.cache
-        if key is not None and cache.enabled:
-            self._cache.put(key, dump_entry(entry), cache.ttl_seconds)
+        if key is not None:
+            value = dump_entry(entry)
+            self.popular.answered(key, value)
+            if cache.enabled:
+                self._cache.put(key, value, cache.ttl_seconds)
         return _Inferred(entry, tokenised_s - before_s, done_s - tokenised_s)
 
     async def _prepare(self, asked: Asked, effective: Effective, until_s: float) -> Tokens:
@@ -198,10 +233,12 @@ class Answerer:
             raise bad_request("question has no readable text", "Write the question in letters or digits.")
         return tokens
 
-    def _measure(self, inference_s: float) -> None:
+    def _measure(self, inference_s: float, now_s: float) -> None:
         self._series.stages["inference"].observe(inference_s)
         self._quickest_s = min(self._quickest_s, inference_s)
         queue_ms = self._queue_s(inference_s) * 1000
+        self._waits_ms += (queue_ms - self._waits_ms) * WAITS_SHARE
+        self._waited_at_s = now_s
         if queue_ms > QUEUE_LIMIT_MS:
             message = f"a question waited about {queue_ms:.0f} ms in the inference queue"
             self._events.emit("WARNING", "queue_delay", message, queue_ms=queue_ms, limit_ms=QUEUE_LIMIT_MS)

@@ -30,14 +30,17 @@ from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
 from latencydoctor.stack.gateway.canary import Canary, load_canary, save_canary
 from latencydoctor.stack.gateway.effective import Effective, SettingsFile, combine
-from latencydoctor.stack.gateway.entries import cache_key
+from latencydoctor.stack.gateway.entries import Entry, cache_key
 from latencydoctor.stack.gateway.events import EventLog, LibraryLog
 from latencydoctor.stack.gateway.inference import TritonModel
+from latencydoctor.stack.gateway.popular import Ranking
 from latencydoctor.stack.gateway.redaction import Redactor
+from latencydoctor.stack.gateway.refusals import too_late
 from latencydoctor.stack.gateway.series import GatewaySeries
 from latencydoctor.stack.gateway.upkeep import evict, keep_up
+from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.layout import Layout
-from latencydoctor.stack.settings import Settings, load
+from latencydoctor.stack.settings import CacheSettings, Settings, load
 
 KEEP_ALIVE_S = 75
 """Longer than clients keep idle connections: with the server's own 5 s, a few in 10,000 requests met a closed one."""
@@ -66,7 +69,9 @@ class RunningGateway:
         self._store = ValkeyStore(endpoints.valkey_socket)
         self.cache = AnswerCache(self._store, time.monotonic, self._cache_failed)
         self.redactor = Redactor()
-        answerer = Answerer(faq, TextTokenizer(), self._model_at, self.cache, self.series, self.events, self.redactor)
+        self._answerer = answerer = Answerer(
+            faq, TextTokenizer(), self._model_at, self.cache, self.series, self.events, self.redactor
+        )
         self._store.wait_at_most(settings.cache.timeout_ms / 1000)
         self.app = GatewayApp(answerer, lambda: self.effective, self.series, self.events, max_inflight)
         self.series.gauges(
@@ -99,6 +104,35 @@ class RunningGateway:
     def ttl_s(self) -> int:
         """Seconds an entry of the cache lives."""
         return self.effective.settings.cache.ttl_seconds
+
+    @property
+    def caches(self) -> bool:
+        """Whether the cache is in use."""
+        return self.effective.settings.cache.enabled
+
+    @property
+    def cache_settings(self) -> CacheSettings:
+        """The cache's settings in effect."""
+        return self.effective.settings.cache
+
+    @property
+    def waits_ms(self) -> float:
+        """How long questions wait in the model's queue of late."""
+        return self._answerer.waits_ms
+
+    def ranking(self) -> Ranking:
+        """What is asked of the stable arm, of the last minutes."""
+        return self._answerer.popular.ranking(cache_key(self.effective.routes["stable"].key_version, ""))
+
+    async def compute(self, key: str) -> Entry:
+        """The model's answer for a key of the stable arm; RequestError when there is none in time."""
+        effective, route = self.effective, self.effective.routes["stable"]
+        question = key.removeprefix(cache_key(route.key_version, ""))
+        try:
+            async with asyncio.timeout(effective.deadline_s):
+                return await self._answerer.compute(question, route, effective)
+        except TimeoutError:
+            raise too_late(effective.settings.inference.deadline_ms) from None
 
     def refresh(self) -> None:
         """Takes up the settings file when it has another generation; a broken file changes nothing and is logged."""
@@ -217,9 +251,10 @@ async def serve(build: Callable[[], RunningGateway], front: socket.socket, admin
     logging.getLogger("uvicorn").addHandler(LibraryLog(gateway.events))
     logging.getLogger("asyncio").addHandler(LibraryLog(gateway.events))
     grace_s = min(gateway.effective.deadline_s, MAX_GRACE_S)
+    cache = AdminCache(gateway.client)
     servers = [
         _server(gateway.app, grace_s),
-        _server(admin_app(gateway, AdminCache(gateway.client)), 1),
+        _server(admin_app(gateway, cache, Warmer(gateway, cache)), 1),
     ]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

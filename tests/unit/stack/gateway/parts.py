@@ -99,8 +99,8 @@ class Bench:
         self.series = GatewaySeries()
         self.events = EventLog(self.stream, lambda: 0.0, lambda name: self.series.event(name).add())
         self.cache = AnswerCache(self.store, lambda: 0.0, ignore)
-        answerer = Answerer(FAQ, tokenise, self._model_at, self.cache, self.series, self.events, self._redact)
-        self.app = GatewayApp(answerer, self._effective, self.series, self.events, max_inflight)
+        self.answerer = Answerer(FAQ, tokenise, self._model_at, self.cache, self.series, self.events, self._redact)
+        self.app = GatewayApp(self.answerer, self.effective, self.series, self.events, max_inflight)
 
     def _model_at(self, endpoint: str) -> MemoryModel:
         self.endpoints.append(endpoint)
@@ -113,7 +113,7 @@ class Bench:
             raise KnownError("the redaction broke down")
         return re.sub(pattern, "*", text)
 
-    def _effective(self) -> Any:
+    def effective(self) -> Any:
         return combine(self.settings, self.canary, "stable:1")
 
     def deadline(self, milliseconds: int) -> None:

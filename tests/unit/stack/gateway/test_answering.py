@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from latencydoctor.stack.gateway.canary import Canary
 from latencydoctor.stack.gateway.inference import InferenceError, Outcome
-from latencydoctor.stack.settings import InferenceSettings
+from latencydoctor.stack.settings import CacheSettings, InferenceSettings
 from tests.unit.stack.gateway.parts import Bench
 
 
@@ -184,5 +184,43 @@ def test_a_flight_that_another_deadline_ended_is_flown_again_for_those_with_time
         bench.model.error = None
         assert (await second).status == 200
         assert len(bench.model.calls) >= 2
+
+    asyncio.run(scene())
+
+
+def test_without_single_flight_each_question_is_an_inference_of_its_own() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.settings = replace(bench.settings, cache=CacheSettings(single_flight=False))
+        await asyncio.gather(*(bench.ask("where is my order") for _ in range(5)))
+        assert len(bench.model.calls) == 5
+        assert "gateway_single_flight_joined_total 0" in bench.page
+
+    asyncio.run(scene())
+
+
+def test_hits_misses_and_answers_are_counted_by_question() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        await bench.ask("a b")
+        await bench.cache.settle()
+        await bench.ask("A B")
+        ((question,),) = [bench.answerer.popular.ranking("faq:fp32-1:").repeated]
+        assert (question.key, question.asked, question.missed) == ("faq:fp32-1:a b", 2, 1)
+        assert question.value == b'{"answer_index": 1, "score": 0.75}'
+
+    asyncio.run(scene())
+
+
+def test_an_answer_computed_ahead_is_asked_at_the_lowest_level_and_not_stored() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.settings = replace(bench.settings, inference=InferenceSettings(priority_levels=True))
+        effective = bench.effective()
+        entry = await bench.answerer.compute("a b", effective.routes["stable"], effective)
+        assert (entry.answer_index, entry.score) == (1, 0.75)
+        assert bench.model.calls[0][1] == 2
+        assert not bench.store.values
+        assert bench.answerer.waits_ms >= 0
 
     asyncio.run(scene())

@@ -1,0 +1,23 @@
+"""What a fix proposes, before it becomes a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from latencydoctor.model.remedy import Operation, Prediction, Requirement
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The settings to set (dotted key, value), and what else a reader of the plan has to know.
+
+    `operations` are those beside settings, `grounds` say what the fix found on the target, `predictions` and
+    `requirements` are the fix's own: a requirement takes the place of the general one of its signal.
+    """
+
+    values: tuple[tuple[str, str], ...]
+    side_effects: tuple[str, ...]
+    operations: tuple[Operation, ...] = ()
+    grounds: tuple[str, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
