@@ -52,6 +52,7 @@ class Scanner:
         forms = dict.fromkeys(form for _pattern, one in wanted for form in _forms(one) if form not in everyday)
         self._forms = list(forms | dict.fromkeys(look_for))
         self._seldom = sorted(everyday)
+        self._lines_in = LineCounter()
         self._eye: Eye | None = None
         self._which = _Which([*patterns, *also], self._sieves, engine)
 
@@ -91,7 +92,7 @@ class Scanner:
             line_end = len(data) if newline < 0 else newline
             if end - start > MAX_LINE_BYTES:
                 continue
-            number += data.count(b"\n", counted_to, start)
+            number += self._lines_in(data, counted_to, start)
             counted_to = start
             line = data[start : min(line_end, start + MAX_LINE_BYTES)].rstrip(b"\r")
             yield RawLine(number, line, block, start, line_end)
