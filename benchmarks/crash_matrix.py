@@ -1,8 +1,9 @@
 """kill -9 everywhere: does every killed change end in exactly the old or the new state?
 
-1. On real files and real sockets with no model behind them: an apply that is kept, one that the judge rolls back, one
-   that is interrupted, and a rollback, each killed before and after every listed effect (`model/effects.py`); for every
-   distinct state that leaves, its recovery killed at every effect of its own, and every other time its successor too.
+1. On real files and real sockets with no model behind them: an apply of settings that is kept, one that the judge rolls
+   back, one that is interrupted, and a rollback, each killed before and after every listed effect (`model/effects.py`);
+   for every distinct state that leaves, its recovery killed at every effect of its own, and every other time its
+   successor too.
 2. The journal of each cut at every byte of every record, with the target as it was when that record was begun.
 3. On the whole bundled stack, with Triton and the controller: KILLS=50 kills at random times.
 
@@ -23,7 +24,6 @@ from benchmarks import crash_matrix_cuts as cut
 from benchmarks import crash_matrix_kills as listed
 from benchmarks import crash_matrix_random as whole
 from benchmarks.crash_matrix_kills import Tally
-from latencydoctor.model.effects import Effect
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
             before = tally.kills
             listed.main(folder / f"kills {action}", action, 9 if quick else 1, tally)
             _say(f"{action}: {tally.kills - before} kills at listed effects")
-        _say(f"{len(tally.effects)} of {len(Effect)} listed effects were died at")
+        _say(f"{len(tally.effects)} of {len(listed.DIED_AT)} listed effects were died at")
         for action in listed.ACTIONS:
             told = cut.main(folder / f"cuts {action}", action, 40 if quick else 1, tally)
             _say(f"{action}: {told} cuts")
@@ -45,7 +45,7 @@ def main() -> int:
         _say(f"whole stack: {kills} kills at random times")
     for line in tally.wrong:
         _say(line)
-    unlisted = sorted({effect.name for effect in Effect} - tally.effects)
+    unlisted = sorted({effect.name for effect in listed.DIED_AT} - tally.effects)
     if unlisted:
         _say(f"never died at: {', '.join(unlisted)}")
     _say(f"took {time.monotonic() - started_s:.0f} s")

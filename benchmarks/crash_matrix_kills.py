@@ -22,13 +22,19 @@ from pathlib import Path
 from benchmarks.crash_matrix_patient import JOURNAL, Journalled, Patient
 from benchmarks.crash_matrix_program import GOOD, SLOW, Ended, Moment, command, dying, moments, warm
 from latencydoctor.errors import KnownError
-from latencydoctor.model.effects import unwatched
+from latencydoctor.model.effects import Effect, unwatched
 from latencydoctor.model.remedy import Reading
 from latencydoctor.remedy.settings_text import settings_digest
 from latencydoctor.targets.bundled import BundledTarget
 
 BROKEN = {"preferred_batch_size": "0", "max_batch_size": "8", "timeout_micros": "0"}
 ACTIONS = ("apply", "apply judged", "apply interrupted", "rollback")
+
+OF_ANSWERS = frozenset({Effect.ASK_ANSWERS, Effect.WRITE_ANSWERS, Effect.REMOVE_ANSWERS})
+"""What only a warm-up of the cache does: its kills are those of `tests/unit/app/test_treat_crash.py`."""
+
+DIED_AT = frozenset(Effect) - OF_ANSWERS
+"""What a change of settings does, all of which is died at here."""
 
 
 @dataclass(slots=True)
