@@ -131,7 +131,8 @@ def test_an_archive_made_to_burst_is_given_up_and_the_rest_is_read(tmp_path: Pat
 
 
 def test_cut_zstd_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    zstd = pytest.importorskip("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+    library = "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+    zstd = pytest.importorskip(library, reason="this Python was built without zstd")
     noise = random.Random(2).randbytes(600_000).hex().encode()
     packed: bytes = zstd.compress(KILLED + noise)
     keep(tmp_path / "a.log.zst", packed[: len(packed) - 1000])

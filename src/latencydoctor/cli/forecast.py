@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from latencydoctor.cli.wiring import DiagnoseRequest
     from latencydoctor.forecast.situation import Situation
 
-_SERVICE_TIME = re.compile(r"(.+?)\+(.+)")
+_SERVICE_TIME = re.compile(r"\s*(\d+(?:\.\d+)?m?s)\s*\+\s*(\d+(?:\.\d+)?m?s)\s*", re.ASCII)
 _MOST = 1e9
 _FILE_WIDTH = 120
 
@@ -154,7 +154,7 @@ def _typed(service_time: str, replicas: int) -> Situation:
             f"--service-time is {service_time!r}, not FIXED+EACH",
             hint="Write it as 20ms+1ms: an execution takes 20 ms and 1 ms more for each request in it.",
         )
-    host_ms, item_ms = (length_s(part.strip(), "--service-time") * 1000 for part in match.groups())
+    host_ms, item_ms = (length_s(part, "--service-time") * 1000 for part in match.groups())
     return typed(host_ms, item_ms, replicas)
 
 

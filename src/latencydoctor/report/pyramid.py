@@ -110,7 +110,9 @@ def _summary(events: Sequence[LogEvent], files: Sequence[QueryRecord], days: Day
     read = sum(one.outcome in ("ok", "empty") for one in files)
     where = _some(read, "file")
     if not events:
-        return f"nothing of the known classes in {where}" if read else "there was nothing to read"
+        # A file without a byte, or a program that only complained, says nothing of health.
+        told = any(one.outcome == "ok" for one in files)
+        return f"nothing of the known classes in {where}" if told else "there was nothing to read"
     known = [event for event in events if not event.unclassified]
     told = [f"{_some(len(known), 'class', 'classes')}, {_some(sum(one.count for one in known), 'event')}"]
     if len(known) < len(events):

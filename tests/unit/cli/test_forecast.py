@@ -109,7 +109,8 @@ def test_a_bundle_with_too_little_cannot_tell(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["--service-time", "20ms"], "not FIXED\\+EACH"),
-        (["--service-time", "fast+1ms"], "not a length of time"),
+        (["--service-time", "fast+1ms"], "not FIXED\\+EACH"),
+        (["--service-time", "20+1"], "not FIXED\\+EACH"),
         ([*TYPED, "--set", "x"], "not KEY=VALUE"),
         ([*TYPED, "--set", "x=1"], "knows no setting"),
         ([*TYPED, "--sessions", "5"], "go together"),

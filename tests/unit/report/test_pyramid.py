@@ -78,6 +78,8 @@ def test_nothing_found_and_nothing_read_are_told_apart() -> None:
     assert as_text((), (), FILES, meaning=False) == "nothing of the known classes in 1 file\n"
     assert as_text((), (), FILES * 2, meaning=False) == "nothing of the known classes in 2 files\n"
     assert as_text((), (), (), meaning=False) == "there was nothing to read\n"
+    empty = tuple(replace(one, outcome="empty") for one in FILES)
+    assert as_text((), (), empty, meaning=False) == "there was nothing to read\n"
 
 
 def test_levels_stand_at_the_end() -> None:
