@@ -111,8 +111,8 @@ def _summary(events: Sequence[LogEvent], files: Sequence[QueryRecord], days: Day
     where = _some(read, "file")
     if not events:
         # A file without a byte, or a program that only complained, says nothing of health.
-        told = any(one.outcome == "ok" for one in files)
-        return f"nothing of the known classes in {where}" if told else "there was nothing to read"
+        was_told = any(one.outcome == "ok" for one in files)
+        return f"nothing of the known classes in {where}" if was_told else "there was nothing to read"
     known = [event for event in events if not event.unclassified]
     told = [f"{_some(len(known), 'class', 'classes')}, {_some(sum(one.count for one in known), 'event')}"]
     if len(known) < len(events):
