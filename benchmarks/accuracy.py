@@ -22,6 +22,7 @@ from benchmarks.accuracy_score import Told, figures, share
 from benchmarks.accuracy_sources import Pruned, Settings, families_of
 from benchmarks.faults import Case, Run, load_cases, serve_jobs
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
+from latencydoctor.app.witness import ask_queue
 from latencydoctor.cli.wiring import load_content
 from latencydoctor.content.everything import Content
 from latencydoctor.diagnosis.rank import Knowledge, diagnose
@@ -66,7 +67,8 @@ def diagnosed(run: Run, url: str, removed: str) -> tuple[Evidence, Diagnosis]:
     collected = collect(Sources(source, facts), rules, CollectRequest(selection, run.end_s, RANGE_S))
     evidence = assemble(collected, Slo(), content.signals)
     playbook = next(one for one in content.playbooks if one.id == PLAYBOOK)
-    return evidence, diagnose(evidence, Knowledge(playbook, content.causes))
+    knowledge = Knowledge(playbook, content.causes)
+    return evidence, diagnose(evidence, knowledge, lambda rule, seen: ask_queue(rule, seen, Slo().p99_ms))
 
 
 def tell(case: Case, engine: str, seed: int, removed: str, run: Run, url: str) -> Told:
