@@ -18,7 +18,7 @@ TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py be
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
         bench-gateway bench-startup bench-diagnose bench-forecast bench-judge bench-logs drills \
-        accuracy accuracy-logs race mutation crash-matrix check-vllm clean distclean
+        accuracy accuracy-logs race mutation crash-matrix check-vllm check-gpu clean distclean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' Makefile
@@ -105,6 +105,9 @@ crash-matrix: setup ## kill -9 at every effect of a change and 50 times on the w
 
 check-vllm: setup ## an overloaded real vLLM: what diagnose reads beside its own metrics page (installs 3.5 GB once)
 	@$(BIN)/python -m benchmarks.vllm_overload
+
+check-gpu: ## what only an NVIDIA card can show, in under four minutes; needs the driver and Python, nothing installed
+	@$${PYTHON:-python3} scripts/gpu_check.py
 
 clean: ## remove what builds and tests leave
 	rm -rf dist build htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

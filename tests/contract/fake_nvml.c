@@ -1,5 +1,6 @@
 /* A small libnvidia-ml.so.1: as many GPUs as $FAKE_GPUS says, and the calls named in $FAKE_FAIL ("call=code,...") fail.
-   $FAKE_REASONS are the clock reasons of the first GPU, $FAKE_MIG splits it, $FAKE_LINKS are its NVLinks ("110": two up). */
+   $FAKE_REASONS are the clock reasons of the first GPU, $FAKE_MIG splits it, $FAKE_LINKS are its NVLinks ("110": two up).
+   $FAKE_BUSY is the utilization in per cent, $FAKE_USED the memory in use, of each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +37,16 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = (void *)(size_t)(index + 1); return 0; }
 int nvmlDeviceGetUtilizationRates(void *device, utilization *found) {
     CALL("utilization");
-    found->gpu = (unsigned)(20 * (size_t)device);
+    const char *busy = getenv("FAKE_BUSY");
+    found->gpu = busy ? (unsigned)atoi(busy) : (unsigned)(20 * (size_t)device);
     found->memory = 5;
     return 0;
 }
 int nvmlDeviceGetMemoryInfo(void *device, memory *found) {
     CALL("memory");
     (void)device;
-    found->total = 1000; found->used = 400; found->free = 600;
+    const char *used = getenv("FAKE_USED");
+    found->total = 1000; found->used = used ? strtoull(used, NULL, 0) : 400; found->free = 600;
     return 0;
 }
 int nvmlDeviceGetClockInfo(void *device, int kind, unsigned *mhz) {
