@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tritonclient.grpc import model_config_pb2
 from latencydoctor.errors import KnownError
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.compile import model_config, to_json, to_pbtxt
+from latencydoctor.stack.controller.kept import KeptGenerations
 from latencydoctor.stack.controller.loop import Controller, Served
 from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
@@ -59,7 +61,14 @@ class Desk:
         self.now_s = 0.0
         stubs = StubWatch(lambda: tuple(self.living), lambda pid: pid in self.living, lambda: self.now_s)
         served = [Served(server, stubs) for server in self.servers]
-        self.controller = Controller(self.settings, folder / "models", served, self.progress, self.log)
+        self.history = folder / "settings-history.json"
+        self.controller = Controller(
+            self.settings, folder / "models", served, self.progress, self.log, KeptGenerations(self.history)
+        )
+
+    def kept(self) -> list[str]:
+        """The texts that can be brought back."""
+        return [one["text"] for one in json.loads(self.history.read_text(encoding="utf-8"))["generations"]]
 
     def log(self, level: str, event: str, message: str, **fields: object) -> None:
         self.events.append(event)
@@ -108,6 +117,30 @@ def test_a_refused_change_leaves_the_old_file_and_says_why(desk: Desk) -> None:
     assert desk.progress.current.seen_generation == 2
     assert "too large" in desk.progress.current.error
     assert desk.events[-1] == "settings_refused"
+
+
+def test_what_came_into_effect_is_kept_as_it_was_written_and_what_was_refused_is_not(desk: Desk) -> None:
+    first = "# by hand\n" + stack_settings.dump(Settings())
+    desk.settings.write_text(first, encoding="utf-8")
+    desk.controller.step()
+    desk.server.refuses = True
+    desk.write(larger(Settings()))
+    desk.controller.step()
+    assert desk.kept() == [first]
+    desk.server.refuses = False
+    third = stack_settings.dump(replace(larger(Settings()), generation=3))
+    desk.settings.write_text(third, encoding="utf-8")
+    desk.controller.step()
+    assert desk.kept() == [first, third]
+
+
+def test_settings_that_cannot_be_kept_are_in_effect_all_the_same(desk: Desk) -> None:
+    desk.history.mkdir()
+    desk.write(Settings())
+    assert desk.controller.step()
+    assert desk.progress.current.generation == 1
+    assert desk.progress.current.error == ""
+    assert desk.events == ["settings_in_effect", "settings_not_kept"]
 
 
 def test_a_broken_file_and_a_missing_one_say_why(desk: Desk) -> None:

@@ -17,6 +17,7 @@ from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, generation_of, s
 from latencydoctor.targets.bundled import BundledTarget
 from latencydoctor.targets.controller_page import ControllerState
 from latencydoctor.targets.executor import BundledChanger
+from latencydoctor.targets.kept_generations import read_kept
 from latencydoctor.targets.settings_file import flatten
 from latencydoctor.targets.state_folder import SETTINGS
 
@@ -83,6 +84,7 @@ class FakePatient(BundledTarget):
             ),
             compiled=asked,
             not_in_effect=() if asked == runs else ("the server runs other settings",),
+            kept=read_kept(self.folder),
         )
 
     def preview(self, settings_text: str) -> str:

@@ -13,26 +13,30 @@ from latencydoctor.forecast.queue import Batching
 from latencydoctor.forecast.whatif import predict
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.diagnosis import Diagnosis, Finding
-from latencydoctor.model.evidence import Evidence
+from latencydoctor.model.evidence import Evidence, IncidentState
+from latencydoctor.model.kept import Onset
 from latencydoctor.model.remedy import NothingToDo, Plan, Prediction, TargetState
 from latencydoctor.remedy import batch_floor, catalog
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.catalog import Circumstances, Fix
 from latencydoctor.remedy.change import Change
-from latencydoctor.remedy.plan import Grounds, Texts, build
+from latencydoctor.remedy.plan import Grounds, Texts, build, operations_of, restored_text
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What a plan rests on: the diagnosis, the evidence behind it, and the SLO. All but the SLO may be absent.
 
-    `times` are the server's executions by batch size, which a prediction prefers to rates.
+    `times` are the server's executions by batch size, which a prediction prefers to rates. `window_s` is the length of
+    the windows that the incident was judged by, `earlier_s` when bad stretches began in the range looked at.
     """
 
     diagnosis: Diagnosis | None = None
     evidence: Evidence | None = None
     slo: Slo = field(default_factory=Slo)
     times: tuple[BatchTime, ...] = ()
+    window_s: float = 0.0
+    earlier_s: tuple[float, ...] = ()
 
 
 NO_BASIS = Basis()
@@ -68,10 +72,11 @@ def make_plan(
     measured = measured_values(basis)
     arrival_rps = _arrival_rps(measured)
     popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
-    change = fix.propose(state, Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity))
+    now = Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity, _onset(basis))
+    change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
         return change
-    after = target.edited(state.settings_text, change.values)
+    after = restored_text(operations_of(state, change), state) or target.edited(state.settings_text, change.values)
     texts = Texts(after, target.preview(after))
     grounds = Grounds(
         justification=(*_justification(basis.diagnosis, fix_id), *change.grounds),
@@ -110,6 +115,16 @@ def _findings(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield from (*diagnosis.cause.evidence, *diagnosis.cause.symptoms)
 
 
+def _onset(basis: Basis) -> Onset | None:
+    """When the incident began; None where there is none, or nothing is known from before it."""
+    found = basis.evidence.incident if basis.evidence is not None else basis.diagnosis and basis.diagnosis.incident
+    if not found or found.state is not IncidentState.INCIDENT or found.since_s is None:
+        return None
+    measures = basis.evidence.measures if basis.evidence is not None else ()
+    baseline = {item.signal: item.baseline for item in measures if item.baseline is not None}
+    return Onset(found.since_s, basis.window_s, basis.earlier_s, baseline)
+
+
 def _arrival_rps(measured: Mapping[str, float]) -> float | None:
     """Requests that reach the server: what the cache answers never gets there."""
     rate = measured.get("request_rate_rps")
@@ -138,11 +153,21 @@ def _predictions(
 ) -> tuple[Prediction, ...]:
     """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
     now = {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
+    after = now | dict(change.values)
+    if change.restores is not None:
+        then = dict(change.restores.settings)
+        unstated = [key for key in now if key not in then and state.setting(key) is not None]
+        if unstated:
+            reason = f"not predicted: the earlier settings leave {unstated[0]} to its default"
+            return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
+        after = now | {key: then[key] for key in now if key in then}
+        if after == now:
+            return change.predictions
     hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
-    then = measured if hits is None else {**measured, "cache_hit_ratio": hits}
+    load = measured if hits is None else {**measured, "cache_hit_ratio": hits}
     instances = max(1, round(measured.get("config_instance_count", 1.0)))
-    batchings = (_batching(now), _batching(now | dict(change.values)))
-    batcher = predict(measured, _arrival_rps(then), *batchings, times, instances)
+    batchings = (_batching(now), _batching(after))
+    batcher = predict(measured, _arrival_rps(load), *batchings, times, instances)
     # A fix of the cache leaves the capacity as it is.
     return (*change.predictions, *(one for one in batcher if hits is None or one.signal == "e2e_p99_ms"))
 

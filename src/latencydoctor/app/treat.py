@@ -20,7 +20,7 @@ from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, RunSummary, TargetState
 from latencydoctor.remedy import guards
 from latencydoctor.remedy.judge import before_worse
-from latencydoctor.remedy.plan import Texts, values_of, warming_of
+from latencydoctor.remedy.plan import Texts, restored_text, values_of, warming_of
 
 __all__ = ["Asked", "Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview", "rollback", "unfinished"]
 
@@ -67,7 +67,8 @@ def _prepared(plan: Plan, tools: Tools) -> tuple[TargetState, Texts]:
     guards.check(plan, before)
     if warming_of(plan) is not None:
         cache_of(tools)
-    after = tools.target.edited(before.settings_text, values_of(plan))
+    restored = restored_text(plan.operations, before)
+    after = restored or tools.target.edited(before.settings_text, values_of(plan))
     texts = Texts(after, tools.target.preview(after))
     guards.check_shown(plan, before, texts)
     return before, texts

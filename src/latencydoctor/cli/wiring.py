@@ -197,6 +197,15 @@ def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:
 def basis_from(found: Diagnosed) -> Basis:
     """What a plan takes from a diagnosis that has been made."""
     from latencydoctor.app.treat import Basis
+    from latencydoctor.evidence.stretches import bad_starts
     from latencydoctor.forecast.situation import batch_times
 
-    return Basis(found.diagnosis, found.evidence, found.configuration.slo, batch_times(found.collected.facts))
+    collected, slo = found.collected, found.configuration.slo
+    return Basis(
+        found.diagnosis,
+        found.evidence,
+        slo,
+        batch_times(collected.facts),
+        window_s=collected.window_s,
+        earlier_s=bad_starts(collected, slo),
+    )

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from latencydoctor.model.kept import KeptGeneration
+
 
 class OperationKind(StrEnum):
     """The operations a plan may list; the executor accepts no others."""
 
     SET_SETTING = "set setting"
+    RESTORE_SETTINGS = "restore settings"
     WARM_CACHE = "warm cache"
 
 
@@ -18,7 +21,9 @@ class OperationKind(StrEnum):
 class Operation:
     """One change of one key of one object: `key` is a dotted path, values are YAML scalars in canonical text.
 
-    For WARM_CACHE the object is a cache and the value after is the ids of the entries to add; there is none before.
+    For RESTORE_SETTINGS the whole file becomes that of an earlier generation: its number is the key, the values are the
+    digests before and after. For WARM_CACHE the object is a cache and the value after is the ids of the entries to add;
+    there is none before.
     The inverse is the same operation with `before` and `after` exchanged, captured before anything runs.
     """
 
@@ -49,7 +54,8 @@ class TargetState:
     `effective` are the same settings as the server itself reports them, where it does; `compiled` is the server
     configuration the settings compile to (config.pbtxt text for Triton). `not_in_effect` says in words where the
     server runs something else than the settings ask for; empty when they agree. The first object is the settings file.
-    `deadline_ms` is how long a request may wait at most, None where nothing bounds it.
+    `deadline_ms` is how long a request may wait at most, None where nothing bounds it. `kept` are the settings that
+    were in effect before, oldest first, as far as the target keeps them.
     """
 
     target: str
@@ -60,6 +66,7 @@ class TargetState:
     compiled: str
     not_in_effect: tuple[str, ...] = ()
     deadline_ms: float | None = None
+    kept: tuple[KeptGeneration, ...] = ()
 
     def setting(self, key: str) -> str | None:
         """A setting's canonical text, None when absent."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from latencydoctor.errors import UsageError
 from latencydoctor.model.configuration import Slo
+from latencydoctor.model.kept import Onset
 from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy import batch_floor, cache_warmup
+from latencydoctor.remedy import batch_floor, cache_warmup, revert_change
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.change import Change
 
@@ -46,6 +47,7 @@ class Circumstances:
     arrival_rps: float | None = None
     wanted: BatchFloor = batch_floor.DEFAULT
     popularity: Popularity | None = None
+    onset: Onset | None = None
 
 
 Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
@@ -55,7 +57,8 @@ Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
 class Fix:
     """One row: what the fix is called, how it decides what to change, and the bounds of what it may change.
 
-    `warms` says that it may write entries of the cache, too, and decides on what is popular. A fix with `causes` is
+    `warms` says that it may write entries of the cache, too, and decides on what is popular; `restores` that it may put
+    the whole settings of an earlier generation back, and nothing else. A fix with `causes` is
     refused where the diagnosis found another one, unless a person insists.
     """
 
@@ -65,6 +68,7 @@ class Fix:
     bounds: tuple[Bound, ...]
     blast_radius: str
     warms: bool = False
+    restores: bool = False
     causes: tuple[str, ...] = ()
 
     def bound(self, key: str) -> Bound | None:
@@ -100,6 +104,14 @@ FIXES: dict[str, Fix] = {
             blast_radius="one settings file and missing entries of one cache: the answers to popular questions",
             warms=True,
             causes=("cache-ineffective", "cache-flushed", "cache-evicting", "cache-stampede"),
+        ),
+        Fix(
+            id=revert_change.FIX_ID,
+            title="Put the last settings back that were in effect before the incident began",
+            propose=lambda state, now: revert_change.propose(state, now.onset, now.measured),
+            bounds=(),
+            blast_radius="one whole settings file: everything that was changed since that generation",
+            restores=True,
         ),
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from latencydoctor.model.kept import KeptGeneration
 from latencydoctor.model.remedy import Operation, Prediction, Requirement
 
 
@@ -12,7 +13,8 @@ class Change:
     """The settings to set (dotted key, value), and what else a reader of the plan has to know.
 
     `operations` are those beside settings, `grounds` say what the fix found on the target, `predictions` and
-    `requirements` are the fix's own: a requirement takes the place of the general one of its signal.
+    `requirements` are the fix's own: a requirement takes the place of the general one of its signal. `restores` is the
+    earlier generation whose text becomes the whole file; then there are no values.
     """
 
     values: tuple[tuple[str, str], ...]
@@ -21,3 +23,4 @@ class Change:
     grounds: tuple[str, ...] = ()
     predictions: tuple[Prediction, ...] = ()
     requirements: tuple[Requirement, ...] = ()
+    restores: KeptGeneration | None = None

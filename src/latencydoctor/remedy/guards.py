@@ -11,8 +11,9 @@ from latencydoctor.errors import Refused
 from latencydoctor.model.remedy import Operation, OperationKind, Plan, TargetState
 from latencydoctor.remedy.cache_warmup import read_operation
 from latencydoctor.remedy.catalog import FIXES, Fix
-from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, settings_diff
+from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, restored_text, settings_diff
 from latencydoctor.remedy.plan_file import refuse_edited
+from latencydoctor.remedy.revert_change import is_whole
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
 
 MAX_OPERATIONS = 8
@@ -33,6 +34,8 @@ def check(plan: Plan, state: TargetState) -> Fix:
     for operation in plan.operations:
         if operation.kind is OperationKind.WARM_CACHE:
             _check_warming(operation, fix)
+        elif operation.kind is OperationKind.RESTORE_SETTINGS:
+            _check_restoring(operation, fix, plan, state)
         else:
             _check_setting(operation, fix, state)
     refuse_secret(state.settings_text)
@@ -76,6 +79,18 @@ def _check_warming(operation: Operation, fix: Fix) -> None:
     if not fix.warms:
         raise Refused(f"{fix.id} may not write entries of a cache", hint=_NEW_PLAN)
     read_operation(operation)
+
+
+def _check_restoring(operation: Operation, fix: Fix, plan: Plan, state: TargetState) -> None:
+    if not fix.restores or operation.object != SETTINGS_OBJECT or len(plan.operations) > 1:
+        raise Refused(f"{fix.id} may not put back other settings of {operation.object!r}", hint=_NEW_PLAN)
+    text = restored_text(plan.operations, state)
+    kept = [one for one in state.kept if one.digest == operation.after and str(one.generation) == operation.key]
+    if text is None or not kept or operation.before != state.digest:
+        raise Refused(f"the plan is stale: generation {operation.key!r} is not what it was", hint=_NEW_PLAN)
+    if not is_whole(kept[-1]):
+        raise Refused(f"generation {operation.key} was a canary's and is not to be put back", hint=_NEW_PLAN)
+    refuse_secret(text)
 
 
 def _check_setting(operation: Operation, fix: Fix, state: TargetState) -> None:

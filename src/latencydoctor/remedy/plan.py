@@ -6,7 +6,7 @@ Pure: a dry run is this and nothing more.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from latencydoctor.errors import Refused
@@ -17,7 +17,7 @@ from latencydoctor.remedy.catalog import Fix
 from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.plan_file import SCHEMA, plan_digest
 from latencydoctor.remedy.secrecy import redact, secret_line
-from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
+from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, with_generation
 
 FREE_MEMORY_SHARE = 0.25
 """How much of the accelerator's free memory a fix may take before verification calls memory worse."""
@@ -55,12 +55,33 @@ def operations_of(state: TargetState, change: Change) -> tuple[Operation, ...]:
         Operation(OperationKind.SET_SETTING, SETTINGS_OBJECT, key, state.setting(key) or "", value)
         for key, value in change.values
     )
+    if change.restores is not None:
+        # The number is for people; what is restored is known by its digest.
+        key, after = str(change.restores.generation), change.restores.digest
+        settings = (Operation(OperationKind.RESTORE_SETTINGS, SETTINGS_OBJECT, key, state.digest, after),)
     return (*settings, *change.operations)
 
 
 def values_of(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The settings that the plan sets."""
     return tuple((one.key, one.after) for one in plan.operations if one.kind is OperationKind.SET_SETTING)
+
+
+def restored_text(operations: Sequence[Operation], state: TargetState) -> str | None:
+    """The whole text that the operations put back, under the present generation; None when they put none back.
+
+    Refused when the target keeps no settings of that digest: a plan cannot bring any of its own.
+    """
+    asked = [one for one in operations if one.kind is OperationKind.RESTORE_SETTINGS]
+    if not asked:
+        return None
+    kept = next((one for one in reversed(state.kept) if one.digest == asked[0].after), None)
+    if kept is None or len(asked) > 1:
+        raise Refused(
+            f"the plan puts back settings that {state.target} does not keep",
+            hint="Make a new plan with `latencydoctor plan`.",
+        )
+    return with_generation(kept.text, state.generation)
 
 
 def warming_of(plan: Plan) -> Warming | None:
@@ -90,6 +111,7 @@ def compiled_diff(state: TargetState, compiled: str) -> str:
 def build(fix: Fix, change: Change, state: TargetState, texts: Texts, grounds: Grounds, created_s: float) -> Plan:
     """The plan, its digest included. Raises Refused when the settings file holds what looks like a secret."""
     refuse_secret(state.settings_text)
+    refuse_secret(texts.settings)
     plan = Plan(
         schema=SCHEMA,
         fix=fix.id,

@@ -25,6 +25,11 @@ class Layout:
         return self.state / "settings.yaml"
 
     @property
+    def kept_generations(self) -> Path:
+        """The texts of the settings that were in effect before, kept by the controller."""
+        return self.state / "settings-history.json"
+
+    @property
     def endpoints(self) -> Path:
         return self.state / "endpoints.json"
 

@@ -14,6 +14,7 @@ from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, generation_of, settings_digest
 from latencydoctor.targets import settings_file
 from latencydoctor.targets.admin import render
+from latencydoctor.targets.kept_generations import read_kept
 from latencydoctor.targets.state_folder import SETTINGS, StateFolder
 from latencydoctor.targets.triton import differences, read_effective
 
@@ -61,6 +62,7 @@ class BundledTarget:
             compiled=compiled,
             not_in_effect=differences(compiled, effective),
             deadline_ms=float(dict(settings).get("inference.deadline_ms", DEFAULT_DEADLINE_MS)),
+            kept=read_kept(self.folder),
         )
 
     def edited(self, settings_text: str, values: Sequence[tuple[str, str]]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from latencydoctor.stack import endpoints as stack_endpoints
 from latencydoctor.stack import processes
+from latencydoctor.stack.controller.kept import KeptGenerations
 from latencydoctor.stack.controller.loop import Controller, Served
 from latencydoctor.stack.controller.page import serve
 from latencydoctor.stack.controller.state import SharedProgress
@@ -48,7 +49,8 @@ def main() -> None:
     servers = [_served(layout, address, number) for number, address in enumerate(endpoints.tritons_grpc, start=1)]
     log("INFO", "controller_started", "watching the settings", path=str(layout.settings))
     try:
-        Controller(layout.settings, layout.models, servers, progress, log).run(stopped)
+        kept = KeptGenerations(layout.kept_generations)
+        Controller(layout.settings, layout.models, servers, progress, log, kept).run(stopped)
     finally:
         for server in servers:
             server.triton.close()

@@ -14,11 +14,13 @@ from tritonclient.grpc import model_config_pb2
 from latencydoctor.errors import KnownError, LatencyDoctorError
 from latencydoctor.stack import compile as compiler
 from latencydoctor.stack import settings as stack_settings
+from latencydoctor.stack.controller.kept import KeptGenerations, owner_of
 from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import TritonUnavailableError, in_effect
 from latencydoctor.stack.files import write_atomically
 from latencydoctor.stack.settings import Settings
+from latencydoctor.stack.yaml_nodes import read_text
 
 POLL_S = 0.1
 """How often the settings file is looked at; a look is one stat call."""
@@ -59,6 +61,7 @@ class Controller:
         servers: Sequence[Served[TritonServer]],
         progress: SharedProgress,
         log: Log,
+        kept: KeptGenerations | None = None,
     ) -> None:
         self._settings = settings
         self._models = models
@@ -66,6 +69,7 @@ class Controller:
         self._in_effect: Settings | None = None
         self._progress = progress
         self._log = log
+        self._kept = kept
         self._stamp: tuple[int, ...] = ()
         self._waiting = False
 
@@ -82,7 +86,8 @@ class Controller:
             self._revive()
             return True
         try:
-            settings = stack_settings.load(self._settings)
+            text, owner = read_text(self._settings), owner_of(self._settings)
+            settings = stack_settings.parse(text, str(self._settings))
         except LatencyDoctorError as error:
             self._stamp = stamp
             self._refuse(str(error))
@@ -90,6 +95,7 @@ class Controller:
         self._progress.current = replace(self._progress.current, seen_generation=settings.generation)
         try:
             self._apply(settings)
+            self._keep(settings.generation, text, owner)
         except TritonUnavailableError as error:
             self._progress.current = replace(self._progress.current, error=str(error))
             if not self._waiting:
@@ -136,6 +142,15 @@ class Controller:
         self._in_effect = settings
         self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
         self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
+
+    def _keep(self, generation: int, text: str, owner: str) -> None:
+        """Writes down what is in effect now; a full disk must not take the settings back."""
+        if self._kept is None:
+            return
+        try:
+            self._kept.keep(generation, text, owner)
+        except OSError as error:
+            self._log("WARNING", "settings_not_kept", f"this generation cannot be brought back later: {error}")
 
     def _revive(self) -> None:
         """Loads the model again when its process died: Triton does not start another by itself."""
