@@ -81,7 +81,7 @@ def make_plan(
     grounds = Grounds(
         justification=(*_justification(basis.diagnosis, fix_id), *change.grounds),
         measured=measured,
-        predictions=_predictions(state, change, measured, basis.times),
+        predictions=_predictions(state, change, measured, basis.times, baseline_values(basis)),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -120,9 +120,13 @@ def _onset(basis: Basis) -> Onset | None:
     found = basis.evidence.incident if basis.evidence is not None else basis.diagnosis and basis.diagnosis.incident
     if not found or found.state is not IncidentState.INCIDENT or found.since_s is None:
         return None
+    return Onset(found.since_s, basis.window_s, basis.earlier_s, baseline_values(basis))
+
+
+def baseline_values(basis: Basis) -> dict[str, float]:
+    """Signals by name as they were before the incident; empty where that is not known."""
     measures = basis.evidence.measures if basis.evidence is not None else ()
-    baseline = {item.signal: item.baseline for item in measures if item.baseline is not None}
-    return Onset(found.since_s, basis.window_s, basis.earlier_s, baseline)
+    return {item.signal: item.baseline for item in measures if item.baseline is not None}
 
 
 def _arrival_rps(measured: Mapping[str, float]) -> float | None:
@@ -149,7 +153,11 @@ def _justification(diagnosis: Diagnosis | None, fix_id: str) -> Iterator[str]:
 
 
 def _predictions(
-    state: TargetState, change: Change, measured: Mapping[str, float], times: tuple[BatchTime, ...]
+    state: TargetState,
+    change: Change,
+    measured: Mapping[str, float],
+    times: tuple[BatchTime, ...],
+    baseline: Mapping[str, float],
 ) -> tuple[Prediction, ...]:
     """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
     now = {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
@@ -161,6 +169,7 @@ def _predictions(
             reason = f"not predicted: the earlier settings leave {unstated[0]} to its default"
             return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
         after = now | {key: then[key] for key in now if key in then}
+        times = _and_before(times, baseline)
         if after == now:
             return change.predictions
     hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
@@ -170,6 +179,17 @@ def _predictions(
     batcher = predict(measured, _arrival_rps(load), *batchings, times, instances)
     # A fix of the cache leaves the capacity as it is.
     return (*change.predictions, *(one for one in batcher if hits is None or one.signal == "e2e_p99_ms"))
+
+
+def _and_before(times: tuple[BatchTime, ...], baseline: Mapping[str, float]) -> tuple[BatchTime, ...]:
+    """With the executions from before the change, which ran the sizes that a queue under the old settings will run.
+
+    A server that was loaded anew knows only those of the settings that are to go. Both count alike.
+    """
+    size, time_ms = baseline.get("batch_size_mean"), baseline.get("compute_time_ms")
+    if not times or size is None or time_ms is None or size < 1 or time_ms <= 0:
+        return times
+    return (*times, BatchTime(round(size), sum(one.executions for one in times), time_ms))
 
 
 def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:

@@ -17,6 +17,7 @@ carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %,
 - long-delay: 48 requests gather in 0.2 s while there is a crowd. When it has gone 17/s reach the model, and each batch
   waits its whole 2 s.
 - slow-replica: with its device taken for 0.25 s before each execution the second replica carries 106/s of its 150/s.
+- bad-change: the traffic of the crowd all along. A limit of 8 carries 286/s of the 299/s: the backlog grows slowly.
 - slow-cache: a lookup waits up to the length of a stall, and half of that on average.
 """
 
@@ -135,6 +136,19 @@ FLASH_CROWD: dict[str, Scenario] = {
             ),
             calm_rps=300.0,
             crowd_rps=20.0,
+        ),
+        Scenario(
+            fault="bad-change",
+            title="Steady traffic, and somebody lowers the batching limit to 8",
+            accepted_causes=("recent-change",),
+            expected_fix="revert-change",
+            accelerator="sim:small",
+            settings=(),
+            calm_rps=CROWD_RPS,
+            crowd_rps=CROWD_RPS,
+            injection=Injection(
+                Blow.CHANGE_SETTINGS, 0, "somebody sets the largest batch to 8 and the wait to 0", _BROKEN_BATCHING
+            ),
         ),
         Scenario(
             fault="slow-cache",

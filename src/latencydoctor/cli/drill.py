@@ -35,6 +35,7 @@ class Fault(StrEnum):
     COLD_CACHE = "cold-cache"
     LOST_CACHE = "lost-cache"
     LONG_DELAY = "long-delay"
+    BAD_CHANGE = "bad-change"
     SLOW_CACHE = "slow-cache"
     SLOW_REPLICA = "slow-replica"
 
@@ -51,8 +52,9 @@ def flash_crowd(
         typer.Option(
             "--fault",
             help="What is wrong. batching: broken settings, mended as well. none: nothing, so no incident. "
-            "saturation: a device too small. lost-cache: an emptied cache that cannot fill, mended as well. The others "
-            "begin with the crowd, or when it leaves.",
+            "saturation: a device too small. lost-cache: an emptied cache that cannot fill, mended as well. "
+            "bad-change: settings changed under steady traffic, taken back. The others begin with the crowd, or when "
+            "it leaves.",
         ),
     ] = Fault.BATCHING,
     prove_rollback: Annotated[

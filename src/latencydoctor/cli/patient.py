@@ -60,6 +60,9 @@ class BundledPatient:
             if self._going_on is not None:
                 self._going_on.end()
             faults.empty_cache(socket)
+        elif injection.blow is Blow.CHANGE_SETTINGS:
+            changed = stack_settings.with_values(stack_settings.load(self._layout.settings), injection.settings)
+            stack_settings.save(self._layout.settings, changed.next_generation())
         elif injection.blow is Blow.STALL_CACHE:
             self._going_on = faults.stall_cache(socket, injection.amount)
         else:

@@ -47,7 +47,7 @@ def _request(
 
 
 def plan(
-    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor, cache-warmup.")],
+    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor, cache-warmup, revert-change.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
     config: ConfigOption = None,
     target: TargetOption = None,

@@ -22,15 +22,18 @@ class Blow(StrEnum):
     """The cache server stands still for this many seconds, again and again."""
     CROWD_DEVICE = "crowd-device"
     """Somebody else holds the second replica's device for this many seconds at a time."""
+    CHANGE_SETTINGS = "change-settings"
+    """Somebody writes other settings into the stack's file; the amount says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A fault that begins when the crowd does; `told` is its line in the timeline."""
+    """A fault that begins when the crowd does; `told` is its line in the timeline, `settings` what is written then."""
 
     blow: Blow
     amount: float
     told: str
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

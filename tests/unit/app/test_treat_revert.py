@@ -11,6 +11,7 @@ from latencydoctor.app import treat
 from latencydoctor.app.planning import Basis, make_plan
 from latencydoctor.app.treat import Tools
 from latencydoctor.errors import Refused
+from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.remedy import NothingToDo, OperationKind, Plan, RunState
 from latencydoctor.remedy.plan_file import plan_from_json, plan_to_json
@@ -72,6 +73,20 @@ def test_the_plan_shows_the_whole_change_back_and_what_a_queue_makes_of_it(tmp_p
     assert p99.after < 1000
     assert any("written by ben: 3 s before" in line for line in made.justification)
     assert plan_from_json(plan_to_json(made)) == made
+
+
+def test_the_forecast_knows_what_executions_took_before_the_change(tmp_path: Path) -> None:
+    """The server has been loaded anew since, and has run nothing but the small batches that it was then limited to."""
+    ward = Ward(tmp_path / "stack")
+    before = {"batch_size_mean": 16.1, "compute_time_ms": 36.8}
+    seen = evidence(*values(MEASURED, before))
+    basis = Basis(evidence=seen, window_s=5.0, times=(BatchTime(8, 1000, 28.0),))
+    made = make_plan("revert-change", ward.patient, ward.clock, basis)
+    assert isinstance(made, Plan)
+    capacity = next(one for one in made.predictions if one.signal == "capacity_rps")
+    # 19.2 ms + 1.1 ms an item: 32 in 54.4 ms.
+    assert capacity.after == pytest.approx(588, rel=0.02)
+    assert "2000 executions of 2 batch sizes" in capacity.method
 
 
 def test_it_is_applied_byte_for_byte_and_rolled_back_byte_for_byte(tmp_path: Path) -> None:
