@@ -31,7 +31,6 @@ from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import Triton
 from latencydoctor.stack.gateway.admin import admin_app
 from latencydoctor.stack.gateway.admin_cache import AdminCache
-from latencydoctor.stack.gateway.canary import Canary
 from latencydoctor.stack.gateway.entries import Entry
 from latencydoctor.stack.gateway.popular import Ranking
 from latencydoctor.stack.gateway.warming import Warmer
@@ -81,10 +80,6 @@ class Bare:
     def state(self) -> dict[str, object]:
         """Nothing is told."""
         return {}
-
-    def route(self, canary: Canary) -> None:
-        """There is nowhere to route to."""
-        raise KnownError(f"there is no canary for {canary.share_ratio:.0%} of the traffic here")
 
 
 def _log(*_: object, **__: object) -> None:

@@ -27,6 +27,7 @@ from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack import host, settings
 from latencydoctor.stack.layout import Layout, locate
 from latencydoctor.stack.settings import CacheSettings, Settings
+from latencydoctor.stack.settings_canary import CanarySettings
 from tests.contract.gateway_client import admin, ask, call, eventually, metrics
 
 pytestmark = pytest.mark.stack
@@ -45,11 +46,10 @@ def parts() -> Iterator[Bench]:
 
 @pytest.fixture(autouse=True)
 def fresh(parts: Bench) -> None:
-    """Each test starts with an empty cache, the first settings and no canary."""
+    """Each test starts with an empty cache and the first settings, which have no canary."""
     with valkey.Valkey(unix_socket_path=parts.endpoints.valkey_socket) as client:
         client.flushall()
     settings.save(parts.layout.settings, SETTINGS)
-    (parts.layout.run / "canary.json").unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -139,28 +139,47 @@ def test_a_cache_above_its_size_is_cut_back(port: int, parts: Bench) -> None:
         eventually(lambda: 0 < int(client.dbsize()) <= 10, "at most ten entries are left")
 
 
-def test_a_canary_gets_its_share_and_outlives_a_kill(parts: Bench) -> None:
-    found = parts.endpoints
+def with_canary(canary: CanarySettings | None, generation: int) -> Settings:
+    return replace(SETTINGS, generation=generation, canary=canary)
+
+
+def test_a_canary_gets_its_share_outlives_a_kill_and_ends_with_its_section(parts: Bench) -> None:
+    settings.save(parts.layout.settings, with_canary(CanarySettings(precision="fp32", share_ratio=0.3), 2))
     with gateway(parts) as process:
-        assert admin(found.admin_socket, "PUT", "/canary", {"share_ratio": 0.3}).status == 200
         process.send_signal(signal.SIGKILL)
         process.wait(5)
     with gateway(parts):
-        port = found.ports().gateway
+        port = parts.endpoints.ports().gateway
         arms = [ask(port, "hello there", session=f"s{number}").json["arm"] for number in range(200)]
         assert 30 <= arms.count("canary") <= 90
         assert metrics(port)["gateway_canary_share_ratio"] == 0.3
         assert ask(port, "hello there", session="s7").json["arm"] == arms[7]
-        refused = admin(found.admin_socket, "PUT", "/canary", {"share_ratio": 2})
-        assert (refused.status, metrics(port)["gateway_canary_share_ratio"]) == (400, 0.3)
+        settings.save(parts.layout.settings, with_canary(None, 3))
+        eventually(lambda: metrics(port)["gateway_canary_share_ratio"] == 0, "the canary is over")
 
 
-def test_a_canary_version_that_is_not_loaded_fails_for_its_sessions_only(port: int, parts: Bench) -> None:
-    assert admin(parts.endpoints.admin_socket, "PUT", "/canary", {"share_ratio": 1, "model_version": "9"}).status == 200
-    refused = ask(port, "a question of the canary")
-    assert (refused.status, refused.headers["retry-after"]) == (503, "1")
-    eventually(lambda: events(parts.layout)[-1]["event"] == "model_load_error", "the reason is logged")
-    assert call(port, "GET", "/ready").status == 200
+ADMITTING = """
+import sys
+from latencydoctor.stack import settings
+from latencydoctor.stack.gateway.__main__ import main
+
+settings._precision = lambda key, precision: []
+sys.argv = ["gateway", "--state", sys.argv[1]]
+main()
+"""
+"""A gateway whose settings may name a precision that the model has no version of."""
+
+
+def test_a_canary_version_that_is_not_loaded_fails_for_its_sessions_only(parts: Bench) -> None:
+    found, log = parts.endpoints, parts.layout.log("gateway")
+    settings.save(parts.layout.settings, with_canary(CanarySettings(precision="int8", share_ratio=0.5), 2))
+    with child([sys.executable, "-c", ADMITTING, str(parts.layout.state)], log):
+        wait_for(f"{found.gateway}/ready", log)
+        port = found.ports().gateway
+        replies = [ask(port, f"question {one}", session=f"s{one}") for one in range(20)]
+        assert {(reply.status, reply.headers.get("retry-after")) for reply in replies} == {(200, None), (503, "1")}
+        eventually(lambda: events(parts.layout)[-1]["event"] == "model_load_error", "the reason is logged")
+        assert call(port, "GET", "/ready").status == 200
 
 
 def test_entries_of_a_run_can_be_put_listed_and_taken_back_but_not_those_of_others(port: int, parts: Bench) -> None:
@@ -192,8 +211,8 @@ def test_entries_of_a_run_can_be_put_listed_and_taken_back_but_not_those_of_othe
         ("PUT", "/cache/faq:x", {"answer_index": 1, "score": 0.5, "run": "r", "ttl_s": 0}),
         ("PUT", "/cache/faq:x", {"answer_index": 1, "score": 0.5, "run": "r", "more": 1}),
         ("PUT", "/cache/faq:x", b"{"),
-        ("PUT", "/canary", b"\xff"),
-        ("PUT", "/canary", b"x" * 70_000),
+        ("PUT", "/cache/faq:x", b"\xff"),
+        ("PUT", "/cache/faq:x", b"x" * 70_000),
         ("DELETE", "/cache/faq:x", None),
         ("GET", "/cache", None),
         ("POST", "/render", b"\xff"),
@@ -321,14 +340,6 @@ def test_more_connections_than_the_usual_limit_of_files_are_served(parts: Bench)
         for _ in range(1200):
             stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
         assert ask(port, "is there room for one more").status == 200
-
-
-def test_a_canary_file_that_is_damaged_is_told_and_serves_none(parts: Bench) -> None:
-    (parts.layout.run / "canary.json").write_text("{", encoding="utf-8")
-    with gateway(parts):
-        port = parts.endpoints.ports().gateway
-        assert metrics(port)["gateway_canary_share_ratio"] == 0
-        assert [one for one in events(parts.layout) if one["event"] == "canary_unreadable"]
 
 
 def test_settings_that_are_missing_end_the_start_with_one_line(parts: Bench, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from latencydoctor.stack.controller.loop import Controller, Served
 from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import TritonUnavailableError
-from latencydoctor.stack.settings import InferenceSettings, Settings
+from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
+from latencydoctor.stack.settings_canary import CanarySettings
 
 
 class Server:
@@ -202,3 +203,37 @@ def test_a_dead_model_process_is_started_again(desk: Desk) -> None:
     assert desk.server.loaded == [to_json(Settings())]
     assert desk.progress.current.model_restarts == 1
     assert desk.events[-1] == "model_process_died"
+
+
+def test_a_canary_of_batching_is_loaded_into_the_last_replica_only(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, replicas=2)
+    stable = Settings(inference=InferenceSettings(replicas=2))
+    tried = replace(stable.next_generation(), canary=CanarySettings(BatchingSettings(max_batch_size=64)))
+    desk.write(tried)
+    assert desk.controller.step()
+    first, last = desk.servers
+    assert (first.loaded, last.loaded) == ([], [to_json(tried.of_replica(2))])
+    # A replica that is started again begins as all others, until it is looked at.
+    assert desk.pbtxt.read_text(encoding="utf-8") == to_pbtxt(stable)
+    assert desk.progress.current.generation == 2
+
+
+def test_a_replica_that_lost_its_canary_gets_it_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latencydoctor.stack.controller.loop.CANARY_LOOK_S", 0.0)
+    desk = Desk(tmp_path, replicas=2)
+    tried = Settings(
+        inference=InferenceSettings(replicas=2), canary=CanarySettings(BatchingSettings(max_batch_size=64))
+    )
+    desk.write(tried)
+    desk.controller.step()
+    last = desk.servers[1]
+    last.config = model_config(tried.of_replica(2))
+    desk.controller.step()
+    assert len(last.loaded) == 1
+    last.config = model_config(tried)
+    desk.controller.step()
+    assert last.loaded == [to_json(tried.of_replica(2))] * 2
+    assert desk.events[-1] == "canary_loaded_again"
+    last.away = True
+    assert desk.controller.step()
+    assert desk.events[-1] == "canary_unknown"

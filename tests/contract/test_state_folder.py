@@ -119,7 +119,9 @@ def test_a_full_disk_leaves_the_old_file(folder: StateFolder, monkeypatch: pytes
 def test_endpoints_are_what_up_wrote(folder: StateFolder) -> None:
     told = {"triton_grpc": "127.0.0.1:1", "controller_metrics": "http://x/", "admin_socket": "/a", "gateway": "g"}
     (folder.path / "endpoints.json").write_text(json.dumps(told))
-    assert folder.endpoints() == Endpoints("127.0.0.1:1", "http://x/", "/a")
+    assert folder.endpoints() == Endpoints(("127.0.0.1:1",), "http://x/", "/a")
+    (folder.path / "endpoints.json").write_text(json.dumps({**told, "replica_grpc": "127.0.0.1:2"}))
+    assert folder.endpoints().tritons_grpc == ("127.0.0.1:1", "127.0.0.1:2")
     for damaged in ("{}", "[]", "x"):
         (folder.path / "endpoints.json").write_text(damaged)
         with pytest.raises(KnownError, match="damaged"):

@@ -78,7 +78,7 @@ def page(answer: type[Answering]) -> Iterator[str]:
 
 def test_render_posts_the_settings_and_returns_the_compiled_text(admin: str, answer: type[Answering]) -> None:
     answer.body = json.dumps({"config_pbtxt": "max_batch_size: 8\n", "errors": []}).encode()
-    assert render(admin, "a: Ü\n") == "max_batch_size: 8\n"
+    assert render(admin, "a: Ü\n").compiled == "max_batch_size: 8\n"
     assert answer.asked == [("POST /render", "a: Ü\n".encode())]
 
 

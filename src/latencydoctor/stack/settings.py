@@ -10,32 +10,40 @@ import functools
 import operator
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from latencydoctor.stack.files import write_atomically
+from latencydoctor.stack.settings_batching import BatchingSettings, batching_violations, out_of_range, read_batching
+from latencydoctor.stack.settings_canary import CanarySettings, canary_violations, read_canary
 from latencydoctor.stack.yaml_nodes import Fields, Problems, compose, read_text
+
+__all__ = [
+    "MAX_REPLICAS",
+    "MODEL_NAME",
+    "BatchingSettings",
+    "CacheSettings",
+    "CanarySettings",
+    "InferenceSettings",
+    "PreprocessingSettings",
+    "PrioritySettings",
+    "Settings",
+    "dump",
+    "load",
+    "parse",
+    "save",
+    "validate",
+    "with_values",
+]
 
 MODEL_NAME = "faq-encoder"
 ACCELERATOR = re.compile(r"sim:[a-z0-9][a-z0-9-]{0,40}|cpu")
 MAX_PRIORITY_LEVEL = 2
-MAX_BATCH_SIZE = 128
 MAX_REPLICAS = 2
-MAX_TIMEOUT_MICROS = 10_000_000
 MAX_PATTERN_CHARACTERS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class BatchingSettings:
-    """Triton's dynamic batcher: wait up to `timeout_micros` for `preferred_batch_size` requests (0: none preferred)."""
-
-    enabled: bool = True
-    preferred_batch_size: int = 16
-    max_batch_size: int = 32
-    timeout_micros: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,7 @@ class InferenceSettings:
     precision: str = "fp32"
     replicas: int = 1
     deadline_ms: int = 5000
-    batching: BatchingSettings = BatchingSettings()
+    batching: BatchingSettings = field(default_factory=BatchingSettings)
     priorities: PrioritySettings = PrioritySettings()
     priority_levels: bool = False
 
@@ -99,6 +107,13 @@ class Settings:
     preprocessing: PreprocessingSettings = PreprocessingSettings()
     cache: CacheSettings = CacheSettings()
     accelerator: str = "sim:small"
+    canary: CanarySettings | None = None
+
+    def of_replica(self, number: int) -> Settings:
+        """The settings that replica `number` (from 1) runs: a canary of batching is the last one."""
+        if self.canary is None or self.canary.batching is None or number != self.inference.replicas:
+            return self
+        return replace(self, inference=replace(self.inference, batching=self.canary.batching))
 
     @property
     def simulated(self) -> bool:
@@ -125,10 +140,14 @@ def parse(text: str, name: str = "settings") -> Settings:
     top, problems = compose(text, name)
     inference, preprocessing, cache = top.inner("inference"), top.inner("preprocessing"), top.inner("cache")
     batching, priorities = inference.inner("batching"), inference.inner("priorities")
+    canary = top.inner("canary")
+    tried = canary.inner("batching")
     default = Settings()
+    generation = top.whole("generation", default.generation)
+    served = _read_inference(inference, batching, priorities)
     settings = Settings(
-        generation=top.whole("generation", default.generation),
-        inference=_read_inference(inference, batching, priorities),
+        generation=generation,
+        inference=served,
         preprocessing=PreprocessingSettings(
             redact_pattern=preprocessing.text("redact_pattern", default.preprocessing.redact_pattern),
         ),
@@ -140,8 +159,10 @@ def parse(text: str, name: str = "settings") -> Settings:
             single_flight=cache.switch("single_flight", default.cache.single_flight),
         ),
         accelerator=top.text("accelerator", default.accelerator),
+        canary=read_canary(canary, tried, served.batching),
     )
-    sections = {part.path: part for part in (top, inference, batching, priorities, preprocessing, cache)}
+    read = (top, inference, batching, priorities, preprocessing, cache, canary, tried)
+    sections = {part.path: part for part in read}
     for part in sections.values():
         part.refuse_rest()
     if not problems.found:
@@ -159,12 +180,7 @@ def _read_inference(inference: Fields, batching: Fields, priorities: Fields) -> 
         precision=inference.text("precision", default.precision),
         replicas=inference.whole("replicas", default.replicas),
         deadline_ms=inference.whole("deadline_ms", default.deadline_ms),
-        batching=BatchingSettings(
-            enabled=batching.switch("enabled", default.batching.enabled),
-            preferred_batch_size=batching.whole("preferred_batch_size", default.batching.preferred_batch_size),
-            max_batch_size=batching.whole("max_batch_size", default.batching.max_batch_size),
-            timeout_micros=batching.whole("timeout_micros", default.batching.timeout_micros),
-        ),
+        batching=read_batching(batching, default.batching),
         priorities=PrioritySettings(
             vip=priorities.whole("vip", default.priorities.vip),
             standard=priorities.whole("standard", default.priorities.standard),
@@ -183,24 +199,22 @@ def validate(settings: Settings, name: str = "settings") -> None:
 
 def _violations(settings: Settings) -> list[tuple[str, str, str]]:
     """(key, what is wrong, hint) for each rule the settings break."""
-    inference, batching, cache = settings.inference, settings.inference.batching, settings.cache
-    found = _out_of_range(
+    inference, cache, canary = settings.inference, settings.cache, settings.canary
+    found = out_of_range(
         ("generation", settings.generation, 1, 2**53),
         ("inference.replicas", inference.replicas, 1, MAX_REPLICAS),
         ("inference.deadline_ms", inference.deadline_ms, 10, 600_000),
-        ("inference.batching.max_batch_size", batching.max_batch_size, 1, MAX_BATCH_SIZE),
-        ("inference.batching.preferred_batch_size", batching.preferred_batch_size, 0, MAX_BATCH_SIZE),
-        ("inference.batching.timeout_micros", batching.timeout_micros, 0, MAX_TIMEOUT_MICROS),
         ("inference.priorities.vip", inference.priorities.vip, 1, MAX_PRIORITY_LEVEL),
         ("inference.priorities.standard", inference.priorities.standard, 1, MAX_PRIORITY_LEVEL),
         ("cache.ttl_seconds", cache.ttl_seconds, 1, 7 * 24 * 3600),
         ("cache.max_entries", cache.max_entries, 1, 10_000_000),
         ("cache.timeout_ms", cache.timeout_ms, 1, 60_000),
     )
-    if batching.preferred_batch_size > batching.max_batch_size:
-        message = f"is {batching.preferred_batch_size}, above max_batch_size {batching.max_batch_size}"
-        found.append(("inference.batching.preferred_batch_size", message, "Lower it, or raise max_batch_size."))
-    return found + _not_a_pattern(settings.preprocessing.redact_pattern) + _unavailable(settings)
+    found += batching_violations("inference.batching", inference.batching)
+    if canary is not None and canary.batching is not None:
+        found += batching_violations("canary.batching", canary.batching)
+    found += [*canary_violations(canary, inference.replicas), *_not_a_pattern(settings.preprocessing.redact_pattern)]
+    return found + _unavailable(settings)
 
 
 def _not_a_pattern(pattern: str) -> list[tuple[str, str, str]]:
@@ -214,28 +228,25 @@ def _not_a_pattern(pattern: str) -> list[tuple[str, str, str]]:
     return []
 
 
-def _out_of_range(*bounds: tuple[str, int, int, int]) -> list[tuple[str, str, str]]:
-    return [
-        (key, f"must be between {low} and {high}, not {value}", "")
-        for key, value, low, high in bounds
-        if not low <= value <= high
-    ]
-
-
 def _unavailable(settings: Settings) -> list[tuple[str, str, str]]:
     """Values that are reserved but not served by this release, each with what to use instead."""
     inference, found = settings.inference, []
     if inference.model != MODEL_NAME:
         found.append(("inference.model", f"must be {MODEL_NAME}", "It is the only model the stack carries."))
-    if inference.precision == "int8":
-        found.append(("inference.precision", "int8 is not available in this release", "Use fp32."))
-    elif inference.precision != "fp32":
-        found.append(("inference.precision", f"must be fp32, not {inference.precision!r}", ""))
+    found += _precision("inference.precision", inference.precision)
+    if settings.canary is not None and settings.canary.precision is not None:
+        found += _precision("canary.precision", settings.canary.precision)
     if settings.accelerator == "cuda":
         found.append(("accelerator", "cuda is not available in this release", "Use sim:small or cpu."))
     elif not ACCELERATOR.fullmatch(settings.accelerator):
         found.append(("accelerator", f"must be sim:<profile> or cpu, not {settings.accelerator!r}", ""))
     return found
+
+
+def _precision(key: str, precision: str) -> list[tuple[str, str, str]]:
+    if precision == "int8":
+        return [(key, "int8 is not available in this release", "Use fp32.")]
+    return [] if precision == "fp32" else [(key, f"must be fp32, not {precision!r}", "")]
 
 
 def with_values(settings: Settings, values: Sequence[tuple[str, str]]) -> Settings:
@@ -258,7 +269,8 @@ def _text(plain: object) -> str:
 
 def _plain(record: object) -> object:
     if is_dataclass(record):
-        return {item.name: _plain(getattr(record, item.name)) for item in fields(record)}
+        found = {item.name: getattr(record, item.name) for item in fields(record)}
+        return {name: _plain(value) for name, value in found.items() if value is not None}
     return record
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 
 from latencydoctor.errors import ContentError, KnownError
@@ -24,14 +25,23 @@ class _UnixConnection(HTTPConnection):
         self.sock.connect(self._path)
 
 
-def render(socket_path: str, settings_text: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What settings compile to: the configuration of all replicas but a canary, and each replica's own."""
+
+    compiled: str
+    replicas: tuple[str, ...]
+
+
+def render(socket_path: str, settings_text: str) -> Rendered:
     """The compiled configuration for these settings. ContentError when the stack refuses them, KnownError when the
     admin API does not answer; nothing is applied either way."""
     status, body = exchange(socket_path, "POST", "/render", settings_text.encode())
     try:
         answer = json.loads(body)
         errors, compiled = answer.get("errors", []), answer.get("config_pbtxt")
-    except (ValueError, AttributeError) as error:
+        own = tuple(str(text) for text in answer.get("replicas", [compiled]))
+    except (ValueError, AttributeError, TypeError) as error:
         raise KnownError(
             f"the admin API at {socket_path} answered {status} with something else than JSON",
             hint="Is the socket the gateway's of this version?",
@@ -45,7 +55,7 @@ def render(socket_path: str, settings_text: str) -> str:
         raise KnownError(
             f"the admin API at {socket_path} answered {status} without a configuration", hint="See its log."
         )
-    return compiled
+    return Rendered(compiled, own)
 
 
 def exchange(socket_path: str, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:

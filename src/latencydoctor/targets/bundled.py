@@ -6,17 +6,17 @@ Reads only. Implements the port `Target`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from latencydoctor.model.effects import Effect, Effects, unwatched
 from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, generation_of, settings_digest
 from latencydoctor.targets import settings_file
-from latencydoctor.targets.admin import render
+from latencydoctor.targets.admin import Rendered, render
 from latencydoctor.targets.kept_generations import read_kept
 from latencydoctor.targets.state_folder import SETTINGS, StateFolder
-from latencydoctor.targets.triton import differences, read_effective
+from latencydoctor.targets.triton import EffectiveConfig, differences, read_effective
 
 DEFAULT_MODEL = "faq-encoder"
 DEFAULT_DEADLINE_MS = "5000"
@@ -41,11 +41,9 @@ class BundledTarget:
         """Settings, digests and the configuration in effect; KnownError when a part of the stack does not answer."""
         text = self.settings_text()
         settings = settings_file.flatten(text, str(self.folder.path / SETTINGS))
-        endpoints = self.folder.endpoints()
         model = dict(settings).get("inference.model", DEFAULT_MODEL)
-        with self.folder.effects(Effect.ASK_TRITON):
-            effective = read_effective(endpoints.triton_grpc, model)
-        compiled = self.preview(text)
+        effective = self._effective(model)
+        rendered = self._rendered(text)
         generation = generation_of(text)
         # What a restarted server would load; a change that lived in the server alone would be lost with it.
         stored = f"models/{model}/config.pbtxt"
@@ -53,14 +51,14 @@ class BundledTarget:
             target=self.name,
             objects=(
                 TargetObject(SETTINGS_OBJECT, generation, settings_digest(text)),
-                TargetObject(f"triton model {model}", generation, effective.digest),
+                TargetObject(f"triton model {model}", generation, _together(effective)),
                 TargetObject(stored, generation, hashlib.sha256(self.folder.read(stored).encode()).hexdigest()),
             ),
             settings=settings,
             settings_text=text,
-            effective=effective.settings,
-            compiled=compiled,
-            not_in_effect=differences(compiled, effective),
+            effective=effective[0].settings,
+            compiled=rendered.compiled,
+            not_in_effect=tuple(_differing(rendered.replicas, effective)),
             deadline_ms=float(dict(settings).get("inference.deadline_ms", DEFAULT_DEADLINE_MS)),
             kept=read_kept(self.folder),
         )
@@ -71,6 +69,34 @@ class BundledTarget:
 
     def preview(self, settings_text: str) -> str:
         """The `config.pbtxt` these settings compile to, from the gateway's admin API."""
+        return self._rendered(settings_text).compiled
+
+    def _rendered(self, settings_text: str) -> Rendered:
         socket = self.folder.endpoints().admin_socket
         with self.folder.effects(Effect.ASK_ADMIN):
             return render(socket, settings_text)
+
+    def _effective(self, model: str) -> list[EffectiveConfig]:
+        """What each replica says it runs."""
+        found = []
+        for address in self.folder.endpoints().tritons_grpc:
+            with self.folder.effects(Effect.ASK_TRITON):
+                found.append(read_effective(address, model))
+        return found
+
+
+def _together(effective: Sequence[EffectiveConfig]) -> str:
+    """One digest for all replicas; that of the only one where there is one."""
+    if len(effective) == 1:
+        return effective[0].digest
+    return hashlib.sha256("".join(one.digest for one in effective).encode()).hexdigest()
+
+
+def _differing(asked: Sequence[str], effective: Sequence[EffectiveConfig]) -> Iterator[str]:
+    """Where a replica runs something else than it should, in words; the first, which all settings name, without a
+    number."""
+    if len(asked) != len(effective):
+        yield f"inference.replicas: {len(asked)} asked for, {len(effective)} run"
+    for number, (text, runs) in enumerate(zip(asked, effective, strict=False), start=1):
+        place = f"replica {number}: " if number > 1 else ""
+        yield from (f"{place}{difference}" for difference in differences(text, runs))

@@ -38,9 +38,9 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where the parts that a fix talks to listen: host:port, URL, path of a Unix socket."""
+    """Where the parts that a fix talks to listen: host:port of each Triton, URL, path of a Unix socket."""
 
-    triton_grpc: str
+    tritons_grpc: tuple[str, ...]
     controller_metrics: str
     admin_socket: str
 
@@ -135,7 +135,10 @@ class StateFolder:
         text = self.read(ENDPOINTS)
         try:
             found = json.loads(text)
-            return Endpoints(*(str(found[name]) for name in ("triton_grpc", "controller_metrics", "admin_socket")))
+            # A stack of one replica names no second one.
+            tritons = (str(found["triton_grpc"]), str(found.get("replica_grpc", "")))
+            served = tuple(one for one in tritons if one)
+            return Endpoints(served, str(found["controller_metrics"]), str(found["admin_socket"]))
         except (ValueError, KeyError, TypeError) as error:
             raise KnownError(
                 f"{self.path / ENDPOINTS} is damaged: {error!r}", hint="Run `latencydoctor stack up` again."

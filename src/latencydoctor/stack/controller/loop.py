@@ -28,6 +28,9 @@ POLL_S = 0.1
 RETRY_S = 0.5
 """How long to wait for a Triton that does not answer before asking again."""
 
+CANARY_LOOK_S = 1.0
+"""How often a canary's replica is asked what it runs, once for two scrapes of a verification window at the least."""
+
 Log = Callable[..., None]
 
 Server = TypeVar("Server", bound="TritonServer", covariant=True)
@@ -72,6 +75,7 @@ class Controller:
         self._kept = kept
         self._stamp: tuple[int, ...] = ()
         self._waiting = False
+        self._canary_seen_s = 0.0
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set."""
@@ -128,12 +132,12 @@ class Controller:
                 f"inference.replicas is {settings.inference.replicas}, {len(self._servers)} run",
                 hint="Run `stack down`, then `stack up`: replicas start and end with the stack.",
             )
-        model, wanted = settings.inference.model, compiler.model_config(settings)
+        model = settings.inference.model
         path = self._models / model / "config.pbtxt"
         before = path.read_text(encoding="utf-8")
         write_atomically(path, compiler.to_pbtxt(settings))
         try:
-            reloaded = self._load(model, wanted, settings)
+            reloaded = self._load(settings)
         except TritonUnavailableError:
             raise
         except LatencyDoctorError:
@@ -155,9 +159,24 @@ class Controller:
     def _revive(self) -> None:
         """Loads the model again when its process died: Triton does not start another by itself."""
         settings = self._in_effect
-        for server in self._servers:
-            if settings is not None and server.stubs.lost():
-                self._reload(server.triton, settings)
+        if settings is None:
+            return
+        for number, server in enumerate(self._servers, start=1):
+            if server.stubs.lost():
+                self._reload(server.triton, settings.of_replica(number))
+        self._keep_canary(settings)
+
+    def _keep_canary(self, settings: Settings) -> None:
+        """Loads the canary again into a Triton that was started again: the model folder holds what all others run."""
+        own = settings.of_replica(len(self._servers))
+        if own is settings or time.monotonic() < self._canary_seen_s + CANARY_LOOK_S:
+            return
+        self._canary_seen_s = time.monotonic()
+        try:
+            if self._load(settings):
+                self._log("WARNING", "canary_loaded_again", "the canary's replica had lost its settings")
+        except LatencyDoctorError as error:
+            self._log("WARNING", "canary_unknown", str(error))
 
     def _reload(self, triton: TritonServer, settings: Settings) -> None:
         try:
@@ -170,13 +189,20 @@ class Controller:
         self._progress.current = replace(current, model_restarts=current.model_restarts + 1)
         self._log("ERROR", "model_process_died", "the model's process died and was started again")
 
-    def _load(self, model: str, wanted: model_config_pb2.ModelConfig, settings: Settings) -> bool:
-        behind = [one.triton for one in self._servers if not in_effect(one.triton.effective(model), wanted)]
+    def _load(self, settings: Settings) -> bool:
+        """Loads the model where another configuration is in effect; whether there was such a Triton."""
+        model = settings.inference.model
+        own = [(one.triton, settings.of_replica(number)) for number, one in enumerate(self._servers, start=1)]
+        behind = [
+            (triton, compiler.to_json(wanted))
+            for triton, wanted in own
+            if not in_effect(triton.effective(model), compiler.model_config(wanted))
+        ]
         if not behind:
             return False
         start = time.monotonic()
-        for triton in behind:
-            triton.load(model, compiler.to_json(settings))
+        for triton, config in behind:
+            triton.load(model, config)
         took = time.monotonic() - start
         current = self._progress.current
         self._progress.current = replace(current, reload_s=round(took, 4), reloads=current.reloads + 1)

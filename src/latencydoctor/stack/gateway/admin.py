@@ -16,7 +16,6 @@ from latencydoctor.stack.compile import to_pbtxt
 from latencydoctor.stack.gateway.admin_ahead import AheadApi
 from latencydoctor.stack.gateway.admin_cache import AdminCache, Stored
 from latencydoctor.stack.gateway.admin_read import read_body, read_json, read_run
-from latencydoctor.stack.gateway.canary import Canary, check_canary
 from latencydoctor.stack.gateway.entries import KEY_PREFIX, Entry
 from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.settings import CacheSettings, parse
@@ -29,10 +28,6 @@ class Gateway(Protocol):
 
     def state(self) -> dict[str, object]:
         """What is in effect, as JSON values."""
-        ...
-
-    def route(self, canary: Canary) -> None:
-        """Puts a canary into effect and keeps it over a restart; KnownError when it cannot be kept."""
         ...
 
     @property
@@ -54,7 +49,6 @@ def admin_app(gateway: Gateway, cache: AdminCache, warmer: Warmer) -> Starlette:
         routes=[
             Route("/state", _guarded(api.state), methods=["GET"]),
             Route("/render", _guarded(api.render), methods=["POST"]),
-            Route("/canary", _guarded(api.canary), methods=["PUT"]),
             Route("/popular", _guarded(ahead.popular), methods=["GET"]),
             Route("/warm", _guarded(ahead.tagged), methods=["GET"]),
             Route("/warm", _guarded(ahead.warm), methods=["POST"]),
@@ -105,18 +99,15 @@ class _Api:
         """What the settings in the body would compile to; nothing is applied."""
         try:
             text = (await read_body(request)).decode()
-            return JSONResponse({"config_pbtxt": to_pbtxt(parse(text)), "errors": []})
+            settings = parse(text)
+            own = [to_pbtxt(settings.of_replica(one)) for one in range(1, settings.inference.replicas + 1)]
+            return JSONResponse({"config_pbtxt": to_pbtxt(settings), "replicas": own, "errors": []})
         except UnicodeDecodeError as error:
             raise UsageError("the settings are not UTF-8") from error
         except ContentErrors as found:
             return JSONResponse({"config_pbtxt": "", "errors": [str(error) for error in found.errors]}, 400)
         except ContentError as error:
             return JSONResponse({"config_pbtxt": "", "errors": [str(error)]}, 400)
-
-    async def canary(self, request: Request) -> Response:
-        canary = check_canary(await read_json(request))
-        self._gateway.route(canary)
-        return JSONResponse(asdict(canary))
 
     async def list_run(self, request: Request) -> Response:
         entries = await self._cache.of_run(read_run(request.query_params.get("run", "")))

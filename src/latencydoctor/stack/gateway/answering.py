@@ -74,13 +74,13 @@ Work = Coroutine[object, object, _Inferred]
 
 
 class Answerer:
-    """Answers questions. `model_at` gives the model behind an endpoint; `redact` and `tokenise` make its input."""
+    """Answers questions. `model_of` gives the model an arm asks next; `redact` and `tokenise` make its input."""
 
     def __init__(
         self,
         faq: Sequence[FaqEntry],
         tokenise: Callable[[str], Tokens],
-        model_at: Callable[[str], Model],
+        model_of: Callable[[Route], Model],
         cache: AnswerCache,
         series: GatewaySeries,
         events: EventLog,
@@ -94,7 +94,7 @@ class Answerer:
             for one in faq
         ]
         self._tokenise = tokenise
-        self._model_at = model_at
+        self._model_of = model_of
         self._cache = cache
         self._series = series
         self._events = events
@@ -154,8 +154,9 @@ class Answerer:
     ) -> Answer:
         before_s = perf_counter()
         found, joined = await self._fly(
-            # A question of a higher level must not wait for the same one in a lower level's queue.
-            (key, effective.level(asked.priority)),
+            # A question of a higher level must not wait for the same one in a lower level's queue, and one that is
+            # counted for an arm must be answered by it.
+            (key, effective.level(asked.priority), route.arm),
             lambda: self._work(asked, route, effective, started_s, key),
             effective,
             started_s + effective.deadline_s,
@@ -194,7 +195,7 @@ class Answerer:
             timeout_s = until_s - tokenised_s
             if timeout_s <= 0:
                 raise InferenceError("inference_timeout", 504, "the deadline passed in the gateway")
-            outcome = await self._model_at(route.endpoint).infer(
+            outcome = await self._model_of(route).infer(
                 tokens, version=route.version, priority=effective.level(asked.priority), timeout_s=timeout_s
             )
             if not 0 <= outcome.answer_index < len(self._openings):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from latencydoctor.errors import ContentError
@@ -11,17 +13,25 @@ from latencydoctor.stack.gateway.canary import Canary
 from latencydoctor.stack.gateway.series import ARMS
 from latencydoctor.stack.settings import Settings, load
 
+VERSIONS = {"fp32": "1", "int8": "2"}
+"""The version of the model that has a precision; the folder of the model holds them side by side."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What one arm needs to answer: which model to ask, and what its answers say of where they came from."""
+    """What one arm needs to answer: which model to ask, and what its answers say of where they came from.
+
+    `version` "" leaves it to the model's own policy, which decides while there is one version only.
+    """
 
     arm: str
-    endpoint: str
+    endpoints: tuple[str, ...]
     version: str
     key_version: str
     provenance: bytes
     """The part of an answer's JSON that is the same for all answers of this arm under these settings."""
+    turns: Iterator[str] = field(compare=False, repr=False)
+    """The Triton (host:port) whose turn it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +51,27 @@ class Effective:
         return inference.priorities.vip if priority == "vip" else inference.priorities.standard
 
 
-def combine(settings: Settings, canary: Canary, endpoint: str) -> Effective:
-    """The view that follows from settings, canary and the stable Triton's endpoint (host:port)."""
+def combine(settings: Settings, tritons: tuple[str, ...]) -> Effective:
+    """The view that follows from the settings; `tritons` are the replicas' endpoints (host:port), in their order."""
+    tried, inference = settings.canary, settings.inference
+    on_replica = tried is not None and tried.batching is not None and len(tritons) > 1
     routes = {}
     for arm in ARMS:
-        version = canary.model_version if arm == "canary" else ""
+        is_canary = arm == "canary"
+        endpoints = tritons if not on_replica else tritons[-1:] if is_canary else tritons[:-1]
+        by_version = tried is not None and tried.precision is not None
+        precision = tried.precision if tried and tried.precision and is_canary else inference.precision
         facts = {"generation": settings.generation, "arm": arm, "accelerator": settings.accelerator}
         routes[arm] = Route(
             arm=arm,
-            endpoint=(canary.endpoint if arm == "canary" else "") or endpoint,
-            version=version,
-            key_version=f"{settings.inference.precision}-{version or '1'}",
+            endpoints=endpoints,
+            version=VERSIONS[precision] if by_version else "",
+            key_version=f"{precision}-{VERSIONS[precision]}",
             provenance=json.dumps(facts, separators=(",", ":")).strip("{}").encode(),
+            turns=itertools.cycle(endpoints),
         )
-    return Effective(settings, canary, routes, settings.inference.deadline_ms / 1000)
+    canary = Canary(tried.share(inference.replicas) if tried is not None else 0.0)
+    return Effective(settings, canary, routes, inference.deadline_ms / 1000)
 
 
 class SettingsFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import itertools
 import logging
 import os
 import signal
@@ -13,13 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from latencydoctor.errors import ContentError, KnownError
+from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.tokenize import TextTokenizer
 from latencydoctor.stack.endpoints import LOOPBACK, Endpoints
 from latencydoctor.stack.faq_entries import FaqEntry
@@ -28,8 +26,7 @@ from latencydoctor.stack.gateway.admin_cache import AdminCache
 from latencydoctor.stack.gateway.answering import Answerer
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
-from latencydoctor.stack.gateway.canary import Canary, load_canary, save_canary
-from latencydoctor.stack.gateway.effective import Effective, SettingsFile, combine
+from latencydoctor.stack.gateway.effective import Effective, Route, SettingsFile, combine
 from latencydoctor.stack.gateway.entries import Entry, cache_key
 from latencydoctor.stack.gateway.events import EventLog, LibraryLog
 from latencydoctor.stack.gateway.inference import TritonModel
@@ -40,7 +37,7 @@ from latencydoctor.stack.gateway.series import GatewaySeries
 from latencydoctor.stack.gateway.upkeep import evict, keep_up
 from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.layout import Layout
-from latencydoctor.stack.settings import CacheSettings, Settings, load
+from latencydoctor.stack.settings import CacheSettings, load
 
 KEEP_ALIVE_S = 75
 """Longer than clients keep idle connections: with the server's own 5 s, a few in 10,000 requests met a closed one."""
@@ -56,21 +53,19 @@ class RunningGateway:
         self, layout: Layout, endpoints: Endpoints, faq: Sequence[FaqEntry], max_inflight: int = MAX_INFLIGHT
     ) -> None:
         """ContentError when the settings cannot be read: with nothing in effect there is nothing to serve."""
-        self._layout = layout
-        self._endpoint = endpoints.triton_grpc
-        self._turns = itertools.cycle(endpoints.tritons_grpc)
+        self._tritons = endpoints.tritons_grpc
         self._file = SettingsFile(layout.settings)
         settings = self._file.changed() or load(layout.settings)
         self.series = GatewaySeries()
         self.events = EventLog(sys.stdout, time.time, lambda name: self.series.event(name).add())
-        self.effective: Effective = combine(settings, self._kept_canary(), self._endpoint)
+        self.effective: Effective = combine(settings, self._tritons)
         self._models: dict[str, TritonModel] = {}
         self.client = connect(endpoints.valkey_socket)
         self._store = ValkeyStore(endpoints.valkey_socket)
         self.cache = AnswerCache(self._store, time.monotonic, self._cache_failed)
         self.redactor = Redactor()
         self._answerer = answerer = Answerer(
-            faq, TextTokenizer(), self._model_at, self.cache, self.series, self.events, self.redactor
+            faq, TextTokenizer(), self._model_of, self.cache, self.series, self.events, self.redactor
         )
         self._store.wait_at_most(settings.cache.timeout_ms / 1000)
         self.app = GatewayApp(answerer, lambda: self.effective, self.series, self.events, max_inflight)
@@ -80,17 +75,9 @@ class RunningGateway:
             share=lambda: self.effective.canary.share_ratio,
         )
 
-    def _kept_canary(self) -> Canary:
-        try:
-            return load_canary(self._layout.run)
-        except ContentError as error:
-            self.events.emit("ERROR", "canary_unreadable", f"no canary is served: {error}")
-            return Canary()
-
-    def _model_at(self, endpoint: str) -> TritonModel:
-        """The model there; the stack's own replicas share the questions to the stable one."""
-        if endpoint == self._endpoint:
-            endpoint = next(self._turns)
+    def _model_of(self, route: Route) -> TritonModel:
+        """The model of the replica whose turn it is in that arm."""
+        endpoint = next(route.turns)
         model = self._models.get(endpoint)
         if model is None:
             model = self._models[endpoint] = TritonModel(endpoint, self.effective.settings.inference.model)
@@ -141,33 +128,23 @@ class RunningGateway:
         if self._file.error and self._file.error != before:
             self.events.emit("ERROR", "settings_refused", f"the old settings stay in effect: {self._file.error}")
         if settings is not None and settings.generation != self.effective.settings.generation:
-            self._take_up(settings, self.effective.canary)
-            generation = settings.generation
-            self.events.emit("INFO", "settings_in_effect", f"generation {generation}", generation=generation)
-
-    def _take_up(self, settings: Settings, canary: Canary) -> None:
-        self.effective = combine(settings, canary, self._endpoint)
-        self._store.wait_at_most(settings.cache.timeout_ms / 1000)
-
-    def route(self, canary: Canary) -> None:
-        """Puts a canary into effect and keeps it over a restart."""
-        try:
-            save_canary(self._layout.run, canary)
-        except OSError as error:
-            raise KnownError(f"the canary cannot be kept: {error}", hint="Is the disk full?") from error
-        self._take_up(self.effective.settings, canary)
-        self.events.emit("INFO", "canary_set", f"share {canary.share_ratio:g}", share_ratio=canary.share_ratio)
+            self.effective = combine(settings, self._tritons)
+            self._store.wait_at_most(settings.cache.timeout_ms / 1000)
+            generation, share = settings.generation, self.effective.canary.share_ratio
+            self.events.emit(
+                "INFO", "settings_in_effect", f"generation {generation}", generation=generation, canary_ratio=share
+            )
 
     def state(self) -> dict[str, object]:
         """What is in effect, as JSON values."""
-        settings = self.effective.settings
+        settings, canary = self.effective.settings, self.effective.routes["canary"]
         return {
             "generation": settings.generation,
             "settings_error": self._file.error,
             "accelerator": settings.accelerator,
             "simulated": settings.simulated,
             "inflight": self.app.inflight,
-            "canary": asdict(self.effective.canary),
+            "canary": {"share_ratio": self.effective.canary.share_ratio, "endpoints": list(canary.endpoints)},
             "cache_resting": self.cache.resting,
             "key_prefixes": {arm: cache_key(one.key_version, "") for arm, one in self.effective.routes.items()},
         }

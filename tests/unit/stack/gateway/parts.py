@@ -16,8 +16,7 @@ from latencydoctor.stack.faq_entries import FaqEntry
 from latencydoctor.stack.gateway.answering import Answerer
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache
-from latencydoctor.stack.gateway.canary import Canary
-from latencydoctor.stack.gateway.effective import combine
+from latencydoctor.stack.gateway.effective import Route, combine
 from latencydoctor.stack.gateway.events import EventLog
 from latencydoctor.stack.gateway.inference import InferenceError, Outcome
 from latencydoctor.stack.gateway.series import GatewaySeries
@@ -86,11 +85,10 @@ class Reply:
 
 
 class Bench:
-    """The gateway and what is around it. `settings` and `canary` may be changed between requests."""
+    """The gateway and what is around it. `settings` may be changed between requests."""
 
     def __init__(self, max_inflight: int = MAX_INFLIGHT) -> None:
         self.settings = Settings()
-        self.canary = Canary()
         self.model = MemoryModel()
         self.endpoints: list[str] = []
         self.redaction: asyncio.Event | None = None
@@ -99,11 +97,11 @@ class Bench:
         self.series = GatewaySeries()
         self.events = EventLog(self.stream, lambda: 0.0, lambda name: self.series.event(name).add())
         self.cache = AnswerCache(self.store, lambda: 0.0, ignore)
-        self.answerer = Answerer(FAQ, tokenise, self._model_at, self.cache, self.series, self.events, self._redact)
+        self.answerer = Answerer(FAQ, tokenise, self._model_of, self.cache, self.series, self.events, self._redact)
         self.app = GatewayApp(self.answerer, self.effective, self.series, self.events, max_inflight)
 
-    def _model_at(self, endpoint: str) -> MemoryModel:
-        self.endpoints.append(endpoint)
+    def _model_of(self, route: Route) -> MemoryModel:
+        self.endpoints.append(next(route.turns))
         return self.model
 
     async def _redact(self, pattern: str, text: str) -> str:
@@ -114,7 +112,7 @@ class Bench:
         return re.sub(pattern, "*", text)
 
     def effective(self) -> Any:
-        return combine(self.settings, self.canary, "stable:1")
+        return combine(self.settings, ("one:1", "two:2"))
 
     def deadline(self, milliseconds: int) -> None:
         self.settings = replace(self.settings, inference=InferenceSettings(deadline_ms=milliseconds))

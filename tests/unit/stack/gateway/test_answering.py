@@ -1,9 +1,9 @@
 import asyncio
 from dataclasses import replace
 
-from latencydoctor.stack.gateway.canary import Canary
 from latencydoctor.stack.gateway.inference import InferenceError, Outcome
-from latencydoctor.stack.settings import CacheSettings, InferenceSettings
+from latencydoctor.stack.settings import BatchingSettings, CacheSettings, InferenceSettings, Settings
+from latencydoctor.stack.settings_canary import CanarySettings
 from tests.unit.stack.gateway.parts import Bench
 
 
@@ -77,14 +77,26 @@ def test_a_damaged_entry_is_a_miss_and_is_replaced() -> None:
 def test_a_session_of_the_canary_asks_its_version_and_has_its_own_entries() -> None:
     async def scene() -> None:
         bench = Bench()
-        bench.canary = Canary(1.0, "2", "127.0.0.1:9")
+        bench.settings = Settings(canary=CanarySettings(precision="int8", share_ratio=1.0))
         reply = await bench.ask("a b", session="s")
         await bench.cache.settle()
         assert reply.json["arm"] == "canary"
         assert bench.model.calls[0][0] == "2"
-        assert bench.endpoints == ["127.0.0.1:9"]
-        assert list(bench.store.values) == ["faq:fp32-2:a b"]
+        assert list(bench.store.values) == ["faq:int8-2:a b"]
         assert 'gateway_request_duration_seconds_count{arm="canary",priority="standard"} 1' in bench.page
+
+    asyncio.run(scene())
+
+
+def test_a_question_counted_for_an_arm_is_answered_by_it_although_the_other_is_asking_the_same() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        two = InferenceSettings(replicas=2)
+        bench.settings = Settings(inference=two, canary=CanarySettings(BatchingSettings()))
+        arms = {bench.effective().canary.arm(name): name for name in "abcdefgh"}
+        replies = await asyncio.gather(*(bench.ask("a b", session=name) for name in arms.values()))
+        assert {reply.json["arm"] for reply in replies} == {"stable", "canary"}
+        assert sorted(bench.endpoints) == ["one:1", "two:2"]
 
     asyncio.run(scene())
 
