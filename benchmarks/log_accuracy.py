@@ -2,8 +2,8 @@
 
 The exam shares nothing with the program (see log_corpus/README.md). Every file is read by the program's own reading of
 log files, some of them by the command as well. SEEDS=3 exams, together LINES=10000000 harmless lines (QUICK=1: one exam
-of 200,000); SEALED=1 also asks for the signatures that are kept for the end; VERBOSE=1 shows what was raised without
-reason. The last line of stdout is one JSON object.
+of 200,000); SEALED=1 also asks for the signatures that are kept for the end, SEALED=2 for the second look's alone;
+VERBOSE=1 shows what was raised without reason. The last line of stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from latencydoctor.model.rule import LogRule
 QUICK = bool(os.environ.get("QUICK"))
 SEEDS = int(os.environ.get("SEEDS") or (1 if QUICK else 3))
 LINES = int(os.environ.get("LINES") or (200_000 if QUICK else 10_000_000))
-SEALED = bool(os.environ.get("SEALED"))
+SEALED = int(os.environ.get("SEALED") or 0)
 VERBOSE = bool(os.environ.get("VERBOSE"))
 WORKERS = int(os.environ.get("WORKERS") or 2)
 FIRST_SEED = int(os.environ.get("FIRST_SEED") or 41_000)
@@ -71,8 +71,8 @@ class Task:
 @cache
 def signatures() -> tuple[tuple[Signature, ...], tuple[Signature, ...]]:
     """What happens, and what only looks so."""
-    folders = ("signatures", "sealed", "traps") if SEALED else ("signatures", "traps")
-    loaded = load_signatures(*folders)
+    folders = (("signatures", "traps"), ("signatures", "sealed", "traps"), ("sealed2",))
+    loaded = load_signatures(*folders[SEALED])
     return tuple(one for one in loaded if not one.benign), tuple(one for one in loaded if one.benign)
 
 
@@ -91,9 +91,11 @@ def _exam(seed: int, lines: int) -> Iterator[Task]:
     happening, traps = signatures()
     by_program = {name: [one for one in happening if one.program == name] for name in PROGRAMS}
     waiting: dict[str, list[Signature]] = {name: [] for name in PROGRAMS}
-    weights = [max(len(by_program[name]), 2) for name in PROGRAMS]
+    # A second look need not show something of every program.
+    names = [name for name in PROGRAMS if by_program[name] or SEALED < 2]
+    weights = [max(len(by_program[name]), 2) for name in names]
     for number in range(FILES):
-        programs = [rng.choices(list(PROGRAMS), weights)[0]]
+        programs = [rng.choices(names, weights)[0]]
         several = rng.random() < _WEIGHT_OF_ONE_PROGRAM_S and programs[0] not in ("kernel", "redis")
         if several:
             programs.append("redis" if rng.random() < 0.5 else "nginx")

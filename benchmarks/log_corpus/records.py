@@ -81,7 +81,7 @@ def parse_record(text: str, drawn_in: str) -> Record:
 
 
 def load_signatures(*folders: str) -> tuple[Signature, ...]:
-    """All signatures of these folders (`signatures`, `sealed`, `traps`), in the order of their files."""
+    """All signatures of these folders (`signatures`, `sealed`, `sealed2`, `traps`), in the order of their files."""
     found = [
         _signature(entry, path.stem, folder)
         for folder in folders
@@ -115,7 +115,7 @@ def _signature(entry: Mapping[str, Any], program: str, folder: str) -> Signature
         began_ms=values.pop("began_ms", ""),
         trap=values.pop("trap", 0),
         at_start=values.pop("at_start", False),
-        sealed=folder == "sealed",
+        sealed=folder.startswith("sealed"),
     )
     if values:
         raise ValueError(f"{name}: unknown keys {sorted(values)}")
