@@ -60,7 +60,7 @@ def test_the_second_look_covers_many_classes_and_has_harmless_lines_of_its_own()
     assert {one.id for one in SECOND}.isdisjoint(one.id for one in ALL)
 
 
-@pytest.mark.parametrize("signature", (*ALL, *SECOND), ids=lambda one: one.id)
+@pytest.mark.parametrize("signature", [*ALL, *SECOND], ids=lambda one: one.id)
 def test_every_signature_can_be_said_by_its_program(signature: Signature) -> None:
     assert signature.program in PROGRAMS
     assert all(not record.form or record.form in WRITERS for record in signature.records)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from latencydoctor.evidence.logs.blocks import CHUNK_BYTES, LOOK_BACK_BYTES, MAX_LINE_BYTES, Piece
+from latencydoctor.evidence.logs.blocks import CHUNK_BYTES, LOOK_BACK_BYTES, MAX_LINE_BYTES, Piece, Seam
 
 LOOK_AGAIN_S = 0.25
 """How long a written line may wait. Looking costs a few system calls."""
@@ -121,17 +121,24 @@ class FollowedPipe:
             yield chunk
 
 
-def lines_as_they_come(chunks: Iterator[bytes]) -> Iterator[Piece | None]:
+def lines_as_they_come(chunks: Iterator[bytes | Seam]) -> Iterator[Piece | None]:
     """Pieces of whole lines without waiting for what follows; None while nothing comes."""
     pending = before = b""
+    seam: Seam | None = None
     for chunk in chunks:
+        if isinstance(chunk, Seam):
+            if pending:
+                yield Piece(pending + b"\n", before, seam=seam)
+            pending, seam = b"", chunk
+            continue
         data = pending + chunk
         whole = data.rfind(b"\n") + 1
         pending = data[whole:][:MAX_LINE_BYTES]
         if whole:
-            yield Piece(data[:whole], before)
+            yield Piece(data[:whole], before, seam=seam)
+            seam = None
             before = (before + data[max(whole - LOOK_BACK_BYTES, 0) : whole])[-LOOK_BACK_BYTES:]
         elif not chunk:
             yield None
     if pending:
-        yield Piece(pending, before)
+        yield Piece(pending, before, seam=seam)

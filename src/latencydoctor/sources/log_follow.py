@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
-from latencydoctor.evidence.logs.blocks import Block, Look, Piece, number
+from latencydoctor.evidence.logs.blocks import Block, Look, Piece, Seam, number
 from latencydoctor.evidence.logs.compiled import scanner_for
 from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
 from latencydoctor.evidence.logs.reader import LogReader
@@ -83,17 +83,22 @@ class Follower:
 
     def _follow(self, source: Followed, reader: LogReader, result: _Result) -> None:
         try:
-            for incarnation in source.incarnations(self.stop):
-                with self._turn:
-                    blocks = self._blocks(self._waiting(incarnation.chunks, result), reader, result)
-                    reference_s = min(max(incarnation.modified_s, time.time()), self._window.end_s)
-                    result.events += reader.read(source.place, blocks, reference_s, self._on_event)
+            with self._turn:
+                blocks = self._blocks(self._waiting(self._chunks(source), result), reader, result)
+                reference_s = min(time.time(), self._window.end_s)
+                result.events = sum(reader.read(source.place, blocks, reference_s, self._on_event).values())
         except OSError as error:
             result.broken = error.strerror or str(error)
         finally:
             result.done.set()
 
-    def _waiting(self, chunks: Iterator[bytes], result: _Result) -> Iterator[bytes]:
+    def _chunks(self, source: Followed) -> Iterator[bytes | Seam]:
+        """What comes, one incarnation after the other: what is open in one may go on in the next."""
+        for incarnation in source.incarnations(self.stop):
+            yield Seam(source.place, min(max(incarnation.modified_s, time.time()), self._window.end_s))
+            yield from incarnation.chunks
+
+    def _waiting(self, chunks: Iterator[bytes | Seam], result: _Result) -> Iterator[bytes | Seam]:
         """The chunks, letting others work while the next one is waited for."""
         while True:
             self._turn.release()
@@ -103,10 +108,11 @@ class Follower:
                 self._turn.acquire()
             if chunk is None:
                 return
-            result.bytes += len(chunk)
+            if isinstance(chunk, bytes):
+                result.bytes += len(chunk)
             yield chunk
 
-    def _blocks(self, chunks: Iterator[bytes], reader: LogReader, result: _Result) -> Iterator[Block]:
+    def _blocks(self, chunks: Iterator[bytes | Seam], reader: LogReader, result: _Result) -> Iterator[Block]:
         def pieces() -> Iterator[tuple[Piece, Look | None]]:
             for piece in lines_as_they_come(chunks):
                 if piece is None:

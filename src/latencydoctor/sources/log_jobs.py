@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from latencydoctor.evidence.logs.levels import LevelCounts
 from latencydoctor.model.evidence import Gap, QueryRecord
-from latencydoctor.sources.log_targets import Target
 
 if TYPE_CHECKING:
     from latencydoctor.evidence.logs.counting import Counts
@@ -29,7 +28,7 @@ WORTH_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one file gave: its events, what could not be read of it, what was asked. `read_bytes` may come before."""
+    """What one stream gave: its events, what could not be read of it, what was asked. `read_bytes` may come before."""
 
     index: int
     read_bytes: int
@@ -40,25 +39,25 @@ class Part:
 
 
 ReadOne = Callable[[int, Callable[[int], None]], Part]
-"""Reads the file of that index in a child, telling how many bytes it has read."""
+"""Reads the stream of that index in a child, telling how many bytes it has read."""
 
 
-def shares(files: Sequence[Target], processes: int) -> list[list[int]]:
-    """Which files each process reads, in order: the largest first to whoever has least to do."""
+def shares(sizes_bytes: Sequence[int], processes: int) -> list[list[int]]:
+    """Which streams each process reads, in order: the largest first to whoever has least to do."""
     loads = [0] * processes
     found: list[list[int]] = [[] for _ in range(processes)]
-    for index in sorted(range(len(files)), key=lambda index: (-files[index].size_bytes, index)):
+    for index in sorted(range(len(sizes_bytes)), key=lambda index: (-sizes_bytes[index], index)):
         least = loads.index(min(loads))
         # A file of no known size costs an open all the same.
-        loads[least] += files[index].size_bytes + 65_536
+        loads[least] += sizes_bytes[index] + 65_536
         found[least].append(index)
     return [sorted(share) for share in found if share]
 
 
 def read_all(plan: Sequence[Sequence[int]], read_one: ReadOne) -> Iterator[Part]:
-    """Parts as they come, in no order: some tell of bytes only, one a file has its counts.
+    """Parts as they come, in no order: some tell of bytes only, one a stream has its counts.
 
-    Of a file whose process ended before its time there is none.
+    Of a stream whose process ended before its time there is none.
     """
     children: list[_Child] = []
     try:

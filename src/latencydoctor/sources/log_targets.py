@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from latencydoctor.model.evidence import GapReason
@@ -22,6 +22,9 @@ _DATED = re.compile(
     re.DOTALL,
 )
 
+_DATED_AGE = -10_000
+"""Stands for the age of a file that has a date in its name instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class Absent:
@@ -34,11 +37,15 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file to read; `place` is how a report names it, `size_bytes` 0 where that says nothing (a pipe)."""
+    """A file to read; `place` is how a report names it, `size_bytes` 0 where that says nothing (a pipe).
+
+    `continues` says that it is the next of a rotated set after the file before it.
+    """
 
     path: Path
     place: str
     size_bytes: int = 0
+    continues: bool = False
 
 
 def targets(given: str, seen: set[tuple[int, int]]) -> Iterator[Target | Absent]:
@@ -58,6 +65,32 @@ def targets(given: str, seen: set[tuple[int, int]]) -> Iterator[Target | Absent]
         if identity not in seen:
             seen.add(identity)
             yield Target(path, place, status.st_size)
+
+
+def side_by_side(given: Sequence[str]) -> list[str]:
+    """The arguments, files of one rotated set next to each other, oldest first, as a shell does not write them."""
+    sets: dict[str, list[str]] = {}
+    for one in given:
+        sets.setdefault(_set_of(Path(one))[0], []).append(one)
+    return [one for members in sets.values() for one in sorted(members, key=lambda one: _set_of(Path(one))[1:])]
+
+
+def after(last: Target | Absent | None, here: Target | Absent) -> Target | Absent:
+    """What is read after `last`, marked if it goes on with it: the next file of a rotated set.
+
+    A number counts as an age only where the set's current file is there as well: ranks and ports are numbered, too.
+    """
+    if not isinstance(last, Target) or not isinstance(here, Target):
+        return here
+    older, newer = _set_of(last.path), _set_of(here.path)
+    if older[0] != newer[0] or older[1]:
+        return here
+    if newer[1]:
+        follows = older[2] in (0, -1, _DATED_AGE)
+    else:
+        dated = older[2] == newer[2] == _DATED_AGE
+        follows = (dated or newer[2] == older[2] + 1) and Path(newer[0]).exists()
+    return replace(here, continues=True) if follows else here
 
 
 def place_of(given: str, path: Path) -> str:
@@ -100,7 +133,7 @@ def _set_of(path: Path) -> tuple[str, bool, int, float]:
         return aged["base"], False, -int(aged["age"]), 0.0
     dated = _DATED.fullmatch(name)
     if dated is not None:
-        return dated["base"].removesuffix(".log") + (dated["rest"] or ".log"), False, -10_000, _changed_s(path)
+        return dated["base"].removesuffix(".log") + (dated["rest"] or ".log"), False, _DATED_AGE, _changed_s(path)
     bare = re.sub(rf"{_PACKED}$", "", name)
     return bare, True, 0, 0.0
 

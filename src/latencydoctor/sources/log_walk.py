@@ -32,10 +32,14 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file whose bytes follow; `modified_s` is when it was last written, seconds since the epoch."""
+    """A file whose bytes follow; `modified_s` is when it was last written, seconds since the epoch.
+
+    `continues` says that it is the next of a rotated set after the file before it, if that was read to its end.
+    """
 
     place: str
     modified_s: float
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +70,14 @@ def walk(target: Target | Absent, portion: Portion) -> Iterator[Step]:
         # Unbuffered, so that a pipe gives what there is, and a large file is copied once.
         with target.path.open("rb", buffering=0) as stream:
             modified_s = target.path.stat().st_mtime
-            yield from stream_steps(target.place, stream.read, modified_s, portion)
+            yield from stream_steps(target.place, stream.read, modified_s, portion, continues=target.continues)
     except OSError as error:
         yield Absent(target.place, GapReason.UNREACHABLE, error.strerror or str(error))
 
 
-def stream_steps(place: str, read: ReadBytes, modified_s: float, portion: Portion) -> Iterator[Step]:
+def stream_steps(
+    place: str, read: ReadBytes, modified_s: float, portion: Portion, *, continues: bool = False
+) -> Iterator[Step]:
     """The steps over one open stream, packed or plain, of which `read` gives the next bytes and none at its end.
 
     Raises `OSError` where not even its beginning can be read.
@@ -81,7 +87,7 @@ def stream_steps(place: str, read: ReadBytes, modified_s: float, portion: Portio
     if reason:
         yield Absent(place, GapReason.NOT_SUPPORTED, f"skipped: this is {reason}")
         return
-    yield Opened(place, modified_s)
+    yield Opened(place, modified_s, continues)
     try:
         yield from _chunks(_Headed(head, read), head, portion)
     except Damaged as error:

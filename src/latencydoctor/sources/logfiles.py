@@ -7,7 +7,7 @@ by then counts, and a gap says how much that was.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -23,7 +23,7 @@ from latencydoctor.model.rule import LogRule
 from latencydoctor.sources import log_jobs
 from latencydoctor.sources.log_reading import EMPTY, SOURCE, OnBytes, Reading, say_nothing
 from latencydoctor.sources.log_rules_ready import RulesReady
-from latencydoctor.sources.log_targets import Absent, Target, place_of, targets
+from latencydoctor.sources.log_targets import Absent, Target, after, place_of, side_by_side, targets
 from latencydoctor.sources.log_walk import ByteStream, Portion, Step, Turned, stream_steps, walk
 from latencydoctor.sources.scan_ahead import ScanAhead, cores
 from latencydoctor.sources.timely import Timely
@@ -75,7 +75,7 @@ class LogFiles:
         ends_s: float | None = None,
         options: LogOptions | None = None,
     ) -> None:
-        self._paths = tuple(paths)
+        self._paths = tuple(side_by_side(paths))
         self._now_s = now_s
         self._standard_input = standard_input
         self._ends_s = ends_s
@@ -93,11 +93,10 @@ class LogFiles:
             return self._read_until(self._ends_s, rules, window)
         scanner = scanner_for(rules)
         if STANDARD_INPUT not in self._paths:
-            seen: set[tuple[int, int]] = set()
-            found = [target for path in self._paths for target in targets(path, seen)]
-            processes = self._processes(found)
+            streams = _streams(self._targets())
+            processes = self._processes(streams)
             if processes > 1:
-                return self._read_in_processes(found, processes, rules, window, scanner)
+                return self._read_in_processes(streams, processes, rules, window, scanner)
         reading = self._reading(rules, window, scanner, _SCAN_THREADS if self._processors() > 1 else 0)
         reading.follow(self._steps())
         return reading.readings()
@@ -121,7 +120,7 @@ class LogFiles:
 
     def _read_in_processes(
         self,
-        given: Sequence[Target | Absent],
+        streams: Sequence[Sequence[Target | Absent]],
         processes: int,
         rules: Sequence[LogRule],
         window: Window,
@@ -131,23 +130,21 @@ class LogFiles:
 
         def read_one(index: int, on_bytes: OnBytes) -> log_jobs.Part:
             apart = self._reading(rules, window, scanner, on_bytes=on_bytes)
-            apart.follow(walk(files[index], self._portion))
+            apart.follow(self._walk(streams[index]))
             found = apart.reader.export(), tuple(apart.gaps), tuple(apart.queries), apart.level_counts
             return log_jobs.Part(index, 0, *found)
 
-        files = [one for one in given if isinstance(one, Target)]
         parts: dict[int, log_jobs.Part] = {}
-        for part in log_jobs.read_all(log_jobs.shares(files, processes), read_one):
+        for part in log_jobs.read_all(log_jobs.shares([_size_bytes(one) for one in streams], processes), read_one):
             self._options.on_bytes(part.read_bytes)
             if part.counts is not None:
                 parts[part.index] = part
         whole = self._reading(rules, window, scanner)
-        order = iter(range(len(files)))
-        for target in given:
-            mine = parts.get(next(order)) if isinstance(target, Target) else None
+        for index, stream in enumerate(streams):
+            mine = parts.get(index)
             if mine is None or mine.counts is None:
-                # Nothing to read, or the process that should have read it was ended from outside.
-                whole.follow(walk(target, self._portion))
+                # The process that should have read it was ended from outside.
+                whole.follow(self._walk(stream))
                 continue
             whole.reader.merge(mine.counts)
             whole.gaps.extend(mine.gaps)
@@ -158,9 +155,9 @@ class LogFiles:
     def _processors(self) -> int:
         return self._options.processors or min(cores(), log_jobs.MOST)
 
-    def _processes(self, found: Sequence[Target | Absent]) -> int:
-        """How many processes are worth their start: none but this where one file holds nearly everything."""
-        sizes = [one.size_bytes for one in found if isinstance(one, Target)]
+    def _processes(self, streams: Sequence[Sequence[Target | Absent]]) -> int:
+        """How many processes are worth their start: none but this where one stream holds nearly everything."""
+        sizes = [_size_bytes(one) for one in streams if isinstance(one[0], Target)]
         if not sizes or "fork" not in multiprocessing.get_all_start_methods():
             return 1
         rest = sum(sizes) - max(sizes)
@@ -178,14 +175,29 @@ class LogFiles:
         levels = LevelCounter() if self._options.levels else None
         return Reading(reader, window, ScanAhead(scanner, threads), on_bytes or self._options.on_bytes, levels)
 
+    def _targets(self) -> Iterator[Target | Absent]:
+        seen: set[tuple[int, int]] = set()
+        last: Target | Absent | None = None
+        for path in self._paths:
+            for target in targets(path, seen):
+                last = after(last, target)
+                yield last
+
+    def _walk(self, stream: Iterable[Target | Absent]) -> Iterator[Step]:
+        for target in stream:
+            yield from walk(target, self._portion)
+
     def _steps(self) -> Iterator[Step]:
         seen: set[tuple[int, int]] = set()
+        last: Target | Absent | None = None
         for path in self._paths:
             if path != STANDARD_INPUT:
                 yield Turned(place_of(path, Path(path).expanduser()))
                 for target in targets(path, seen):
-                    yield from walk(target, self._portion)
+                    last = after(last, target)
+                    yield from walk(last, self._portion)
             elif self._standard_input is not None:
+                last = None
                 yield from self._standard_input_steps(self._standard_input)
 
     def _standard_input_steps(self, stream: ByteStream) -> Iterator[Step]:
@@ -195,3 +207,18 @@ class LogFiles:
             yield from stream_steps(_STANDARD_INPUT_PLACE, read, self._now_s(), self._portion)
         except OSError as error:
             yield Absent(_STANDARD_INPUT_PLACE, GapReason.UNREACHABLE, error.strerror or str(error))
+
+
+def _streams(found: Iterable[Target | Absent]) -> list[list[Target | Absent]]:
+    """What is read in one go: the files of a rotated set together, everything else by itself."""
+    streams: list[list[Target | Absent]] = []
+    for one in found:
+        if isinstance(one, Target) and one.continues:
+            streams[-1].append(one)
+        else:
+            streams.append([one])
+    return streams
+
+
+def _size_bytes(stream: Sequence[Target | Absent]) -> int:
+    return sum(one.size_bytes for one in stream if isinstance(one, Target))

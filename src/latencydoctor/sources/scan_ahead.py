@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from latencydoctor.evidence.logs.blocks import Block, Look, Piece, cut, number
+from latencydoctor.evidence.logs.blocks import Block, Look, Piece, Seam, cut, number
 from latencydoctor.evidence.logs.scanner import Eye, Scanner
 
 BEGINS_BYTES = 16 * 1024 * 1024
@@ -40,7 +40,7 @@ class ScanAhead:
         self._own = threading.local()
         self._dense = False
 
-    def blocks(self, chunks: Iterable[bytes]) -> Iterator[Block]:
+    def blocks(self, chunks: Iterable[bytes | Seam]) -> Iterator[Block]:
         """Blocks with line numbers, in order, whatever scanned them."""
         pieces = cut(chunks)
         if self._threads < 1:

@@ -24,16 +24,25 @@ _WORTH_NUMPY_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class Seam:
+    """Where in a stream the next file of a rotated set begins: how events name it, and a moment soon after its end."""
+
+    place: str
+    reference_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """Complete lines, the last one's newline included where there is one.
 
     `before` and `after` are the end of what came earlier in the same stream and the beginning of what follows, at most
-    `LOOK_BACK_BYTES` of it.
+    `LOOK_BACK_BYTES` of it. `seam` is there where another file begins with it.
     """
 
     data: bytes
     before: bytes = b""
     after: bytes = b""
+    seam: Seam | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +55,22 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece whose first line has the number `first_line`, counted from 1; `ends` where it has been scanned before."""
+    """A piece whose first line has the number `first_line`, counted from 1 over the whole stream.
+
+    `ends` is there where it has been scanned before.
+    """
 
     data: bytes
     first_line: int
     before: bytes = b""
     after: bytes = b""
     ends: list[int] | None = None
+    seam: Seam | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """A candidate line without its newline, at most `MAX_LINE_BYTES` of it, and its number in the file.
+    """A candidate line without its newline, at most `MAX_LINE_BYTES` of it, and its number in the stream.
 
     It stands in `block` from `start` to `end`, its newline left out.
     """
@@ -84,23 +97,35 @@ class RawLine:
         return lines if lines[-1] else lines[:-1]
 
 
-def cut(chunks: Iterable[bytes]) -> Iterator[Piece]:
+def cut(chunks: Iterable[bytes | Seam]) -> Iterator[Piece]:
     """Cuts a stream into pieces of whole lines. What of a line exceeds `MAX_LINE_BYTES` may be left out."""
     last: bytes | None = None
     before = b""
+    seam: Seam | None = None
+    begins: Seam | None = None
     for data in _whole(chunks):
+        if isinstance(data, Seam):
+            begins = data
+            continue
         if last is not None:
-            yield Piece(last, before, data[:LOOK_BACK_BYTES])
+            yield Piece(last, before, data[:LOOK_BACK_BYTES], seam)
             before = (before + last[-LOOK_BACK_BYTES:])[-LOOK_BACK_BYTES:]
-        last = data
+        last, seam, begins = data, begins, None
     if last is not None:
-        yield Piece(last, before)
+        yield Piece(last, before, seam=seam)
 
 
-def _whole(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _whole(chunks: Iterable[bytes | Seam]) -> Iterator[bytes | Seam]:
     pending = b""
     overlong = False
     for chunk in chunks:
+        if isinstance(chunk, Seam):
+            if pending:
+                # No line goes on in another file, whatever its last byte.
+                yield pending + b"\n"
+            pending, overlong = b"", False
+            yield chunk
+            continue
         if overlong:
             # The head of this line went out already, or is still pending: drop everything up to its newline.
             newline = chunk.find(b"\n")
@@ -125,11 +150,11 @@ def number(pieces: Iterable[tuple[Piece, Look | None]]) -> Iterator[Block]:
     count = LineCounter()
     for piece, look in pieces:
         ends = None if look is None else look.ends
-        yield Block(piece.data, first_line, piece.before, piece.after, ends)
+        yield Block(piece.data, first_line, piece.before, piece.after, ends, piece.seam)
         first_line += count(piece.data) if look is None else look.newlines
 
 
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[Block]:
+def whole_lines(chunks: Iterable[bytes | Seam]) -> Iterator[Block]:
     """Cuts a stream into blocks of whole lines that have not been scanned yet."""
     return number((piece, None) for piece in cut(chunks))
 

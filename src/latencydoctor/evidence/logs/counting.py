@@ -1,4 +1,4 @@
-"""From what records tell to what is counted: copies, verdicts and echoes, one after the other, within one file."""
+"""From what records tell to what is counted: copies, verdicts and echoes, one after the other, within one stream."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from latencydoctor.evidence.logs.compiled import Way
 from latencydoctor.evidence.logs.copies import Copies
 from latencydoctor.evidence.logs.echoes import Echoes
+from latencydoctor.evidence.logs.places import Places
 from latencydoctor.evidence.logs.tally import Tally
 from latencydoctor.evidence.logs.told import At, Told
 from latencydoctor.evidence.logs.unclassified import Templates
@@ -25,12 +26,13 @@ class Counts:
     """What one file says, or several: counts by class, templates of unknown loud lines, marks of precise events.
 
     `prints` tell whether a further file holds the same event, as when standard output is kept beside a log file: the
-    class and number of events by their moment and text.
+    class, number of events and file by their moment and text. `by_file` is how many events each file tells of.
     """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
     templates: Templates = field(default_factory=Templates)
-    prints: dict[int, tuple[str, int]] = field(default_factory=dict)
+    prints: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    by_file: dict[str, int] = field(default_factory=dict)
 
     @property
     def events(self) -> int:
@@ -39,12 +41,15 @@ class Counts:
 
 
 class Counting:
-    """Counts what one file tells. `place` is how events name it; `announce` is told of each event that is sure."""
+    """Counts what one stream tells. `places` name its files; `announce` is told of each event that is sure, and where.
 
-    def __init__(self, place: str, announce: Announce | None = None, redact_prompts: bool = False) -> None:
+    What waits for other lines, and what only they can tell from copies and echoes, may wait from one file to the next.
+    """
+
+    def __init__(self, places: Places, announce: Announce | None = None, redact_prompts: bool = False) -> None:
         self.counts = Counts()
         self.verdicts = Verdicts()
-        self._place = place
+        self._places = places
         self._announce = announce
         self._redact_prompts = redact_prompts
         self._copies = Copies()
@@ -116,11 +121,13 @@ class Counting:
         tally = self.counts.tallies.get(rule_id)
         if tally is None:
             tally = self.counts.tallies[rule_id] = Tally()
-        tally.add(told, self._place, self._redact_prompts)
+        place, file = self._places.at(told.number), self._places.of(told.number)
+        tally.add(told, place, self._redact_prompts)
+        self.counts.by_file[file] = self.counts.by_file.get(file, 0) + told.count
         if told.precise and len(self.counts.prints) < _MOST_PRINTS:
-            _mark_precise(self.counts.prints, told)
+            _mark_precise(self.counts.prints, told, file)
         if self._announce is not None:
-            self._announce(told, self._place)
+            self._announce(told, place)
 
     def _is_first(self, told: Told) -> bool:
         """Whether a line that shows a class in several ways has not been counted yet."""
@@ -133,8 +140,8 @@ class Counting:
         return True
 
 
-def _mark_precise(prints: dict[int, tuple[str, int]], told: Told) -> None:
+def _mark_precise(prints: dict[int, tuple[str, int, str]], told: Told, file: str) -> None:
     """Note an event whose stamp is fine enough to know it again in another file: microseconds, not milliseconds."""
     micros = round((told.time_s or 0.0) * 1e6)
     if micros % 1000:
-        prints[micros << 32 | zlib.crc32(told.text.encode("utf-8", "replace"))] = (told.rule_id, told.count)
+        prints[micros << 32 | zlib.crc32(told.text.encode("utf-8", "replace"))] = (told.rule_id, told.count, file)

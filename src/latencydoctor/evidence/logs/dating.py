@@ -32,10 +32,11 @@ _REAL_OFFSETS_S = frozenset(
 _LAST_S = 2.5e11
 """In the year 9892: foreign stamps may name moments that Python's dates do not reach."""
 _MONTH_ERROR_S = 20 * 86_400.0
+_HALF_A_YEAR_S = 182 * 86_400.0
 
 
 class Dating:
-    """Dates the stamps of one file. `reference_s` is a moment soon after its end; `zone` that of local clocks.
+    """Dates the stamps of one stream. `reference_s` is a moment soon after its end; `zone` that of local clocks.
 
     Without `zone`, local clocks count as UTC until a wrapper's stamp or another witness in the file tells better.
     """
@@ -51,6 +52,14 @@ class Dating:
         self._midnights: dict[int, float | None] = {}
         self._near_s: float | None = None
         self._month_ahead = False
+
+    def turn_to(self, reference_s: float) -> None:
+        """Another file of the same rotated set begins, which ends soon before this moment."""
+        if abs(reference_s - self.reference_s) > _HALF_A_YEAR_S:
+            # So far away the stamps before do not tell the year any more.
+            self._near_s = None
+        self.reference_s = reference_s
+        self._midnights.clear()
 
     def saw(self, sign: str) -> None:
         """Remember a sign; of signs without number (names) only so many."""

@@ -1,7 +1,7 @@
-"""One pass over one file: from candidate lines through records to what they tell, which `counting` counts.
+"""One pass over one stream: from candidate lines through records to what they tell, which `counting` counts.
 
-Nothing here knows of other files, so what a file says does not depend on who reads it and in which order; `Counts` of
-several files are merged afterwards.
+A stream is a file, or a rotated set of files one after the other. Nothing here knows of other streams, so what one says
+does not depend on who reads it and in which order; `Counts` of several are merged afterwards.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from latencydoctor.evidence.logs.blocks import RawLine
+from latencydoctor.evidence.logs.blocks import RawLine, Seam
 from latencydoctor.evidence.logs.compiled import Meaning, RuleBook, Way
 from latencydoctor.evidence.logs.continuing import Open, opens_dump
 from latencydoctor.evidence.logs.counting import Announce, Counting, Counts
@@ -21,6 +21,7 @@ from latencydoctor.evidence.logs.judging import Hit, hits_of, is_benign, rank_of
 from latencydoctor.evidence.logs.lines import LineRecord, read_line, read_raw
 from latencydoctor.evidence.logs.lookback import LookBack
 from latencydoctor.evidence.logs.pieces import gather_pieces, is_piece
+from latencydoctor.evidence.logs.places import Places
 from latencydoctor.evidence.logs.records import Records
 from latencydoctor.evidence.logs.told import KEPT_BYTES, KEPT_CHARACTERS, At, Told
 from latencydoctor.evidence.logs.unclassified import Loud
@@ -40,7 +41,7 @@ def _rank_in(text: str) -> str:
 
 
 class FilePass:
-    """Reads one file. `place` is how events name it; `announce` is told of each event that is sure."""
+    """Reads one stream. `place` is how events name its first file; `announce` is told of each event that is sure."""
 
     def __init__(
         self,
@@ -54,13 +55,18 @@ class FilePass:
     ) -> None:
         self._book = book
         self._which = which
-        self._place = place
+        self._places = Places(place)
         self._dating = dating
         self._window = window
-        self._counting = Counting(place, announce, redact_prompts)
+        self._counting = Counting(self._places, announce, redact_prompts)
         self._look_back = LookBack(dating)
         self._records = Records(self._look_back, self._closed, self._knows_as_benign)
         self._joined: set[bytes] = set()
+
+    def turn_to(self, seam: Seam, first_line: int) -> None:
+        """From this line on it is another file of the same set: what is open may go on in it."""
+        self._places.begin(seam.place, first_line)
+        self._dating.turn_to(seam.reference_s)
 
     def take(self, line: RawLine) -> None:
         """Look at a candidate line."""
@@ -187,7 +193,7 @@ class FilePass:
         )
 
     def _teller(self, record: LineRecord, rank: str) -> str:
-        name = record.source or record.process or self._place
+        name = record.source or record.process or self._places.current
         return f"{name} rank {rank}" if rank else name
 
     def _loud(self, line: RawLine, record: LineRecord, one: Open, level: str) -> Loud:
@@ -199,7 +205,7 @@ class FilePass:
             text=text[:KEPT_CHARACTERS],
             time_s=record.time_s if record.time_s is not None else one.time_s,
             number=line.number,
-            place=f"{self._place}:{line.number}",
+            place=self._places.at(line.number),
             teller=self._teller(record, record.rank or one.rank),
             file_line=record.file_line,
             count=record.count,

@@ -1,7 +1,8 @@
 """The log pyramid: from blocks of log bytes to one event a class, however many lines, copies or frames told of it.
 
-A `LogReader` takes one file after the other and adds up. Each file is judged by itself (`file_pass`), so files may be
-read by several readers in several processes: `export` what each counted and `merge` that in the order of the files.
+A `LogReader` takes one stream after the other and adds up. A stream is a file, or a rotated set of them, oldest first.
+Each is judged by itself (`file_pass`), so streams may be read by several readers in several processes: `export` what
+each counted and `merge` that in their order.
 """
 
 from __future__ import annotations
@@ -57,11 +58,12 @@ class LogReader:
         blocks: Iterable[Block],
         reference_s: float,
         on_event: Callable[[LogEvent], None] | None = None,
-    ) -> int:
-        """Add what one file says and return the number of events it added.
+    ) -> dict[str, int]:
+        """Add what one stream says and return the number of events that each file added, none where there were none.
 
         `place` names the file in events; `reference_s`, a moment soon after its end, dates stamps that have no year.
-        `on_event` is called with each event by itself, as soon as it is sure.
+        A block with a `seam` begins another file of the same set. `on_event` is called with each event by itself, as
+        soon as it is sure.
         """
 
         def announce(told: Told, place: str) -> None:
@@ -83,14 +85,16 @@ class LogReader:
         self._reading = reading
         try:
             for block in blocks:
+                if block.seam is not None:
+                    reading.turn_to(block.seam, block.first_line)
                 for line in self._scanner.candidates(block):
                     reading.take(line)
         finally:
             # What a reader was stopped in the middle of counts as far as it came.
             self._reading = None
             counts = reading.finish()
-            added = self._add(counts)
-        return added
+            self._add(counts)
+        return counts.by_file
 
     def settle(self, now_s: float) -> None:
         """Decide what has waited long enough by a moment: for a file that grows, while nothing comes."""
@@ -103,7 +107,8 @@ class LogReader:
 
     def merge(self, counts: Counts) -> int:
         """Add what another reader counted, of files later in order; returns how many events that added."""
-        return self._add(counts)
+        self._add(counts)
+        return sum(counts.by_file.values())
 
     def events(self) -> tuple[LogEvent, ...]:
         """All events so far, one a class, worst level first, then by first time; unknown loud lines last."""
@@ -111,21 +116,22 @@ class LogReader:
         known.sort(key=lambda one: (one.severity.rank, one.first_s is None, one.first_s or 0.0, one.rule))
         return (*known, *self._total.templates.events())
 
-    def _add(self, counts: Counts) -> int:
+    def _add(self, counts: Counts) -> None:
+        """Add up; what a stream before has told already is taken out of `counts`."""
         twice: dict[str, int] = {}
         prints = self._total.prints
-        for key, (rule_id, count) in counts.prints.items():
+        for key, (rule_id, count, file) in counts.prints.items():
             if key in prints:
                 twice[rule_id] = twice.get(rule_id, 0) + count
+                counts.by_file[file] -= count
             elif len(prints) < _MOST_PRINTS:
-                prints[key] = (rule_id, count)
-        added = 0
+                prints[key] = (rule_id, count, file)
         for rule_id in sorted(counts.tallies):
             tally = counts.tallies[rule_id]
             tally.count -= twice.get(rule_id, 0)
             if tally.count <= 0:
                 continue
-            added += tally.count
             self._total.tallies.setdefault(rule_id, Tally()).merge(self._rules[rule_id], tally)
+        for file, count in counts.by_file.items():
+            self._total.by_file[file] = self._total.by_file.get(file, 0) + count
         self._total.templates.merge(counts.templates)
-        return added

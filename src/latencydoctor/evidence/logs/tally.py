@@ -79,12 +79,12 @@ class Tally:
     lasts: bool = False
 
     def add(self, told: Told, place: str, redact_prompts: bool) -> None:
-        """Count an event; `place` is its file."""
+        """Count an event; `place` is its file and the line's number there."""
         self.count += told.count
         self.echoes += told.echoes
         time_s = told.time_s
         if not self.line or (time_s is not None and (self.shown_s is None or time_s < self.shown_s)):
-            self.place, self.shown_s, self.file_line = f"{place}:{told.number}", time_s, told.file_line
+            self.place, self.shown_s, self.file_line = place, time_s, told.file_line
             self.line = shown(told, redact_prompts)
         if time_s is not None:
             began_s = self._began_s(told, time_s)

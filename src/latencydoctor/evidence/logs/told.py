@@ -33,7 +33,7 @@ class At:
 class Told(At):
     """What one record says of one class.
 
-    `number` is its line's in the file, and `data` that line as it stands there. `source` is where it comes from (a pod,
+    `number` is its line's in the stream, `data` that line as it stands there. `source` is where it comes from (a pod,
     a service; empty: the file), `teller` the same as a reader would name it, with its rank. `began_s` is when it began,
     as far as the line says so, and `until_s` the end of what was folded into it. `precise` says that the line's own
     stamp is finer than a second, so that lines written twice can be told from events that look alike. `only_echoes`

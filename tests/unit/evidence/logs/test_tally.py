@@ -17,7 +17,7 @@ SLOW = rule("slow", "slow", gate=NumberGate("wait_ms", above=500.0), meaning="it
 def tally(*tellings: Told, place: str = "a.log") -> Tally:
     made = Tally()
     for one in tellings:
-        made.add(one, place, redact_prompts=False)
+        made.add(one, f"{place}:{one.number}", redact_prompts=False)
     return made
 
 
