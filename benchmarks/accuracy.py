@@ -21,6 +21,7 @@ from benchmarks.accuracy_baselines import largest_change, literal_tree
 from benchmarks.accuracy_score import Told, figures, share
 from benchmarks.accuracy_sources import Pruned, Settings, families_of
 from benchmarks.faults import Case, Run, load_cases, serve_jobs
+from benchmarks.told import explain
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.app.witness import ask_queue
 from latencydoctor.cli.wiring import load_content
@@ -188,4 +189,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

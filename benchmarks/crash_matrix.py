@@ -24,6 +24,7 @@ from benchmarks import crash_matrix_cuts as cut
 from benchmarks import crash_matrix_kills as listed
 from benchmarks import crash_matrix_random as whole
 from benchmarks.crash_matrix_kills import Tally
+from benchmarks.told import explain
 
 
 def main() -> int:
@@ -58,4 +59,5 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     sys.exit(main())

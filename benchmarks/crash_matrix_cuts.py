@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.crash_matrix_kills import Tally, Trial, prepared, small_stack
 from benchmarks.crash_matrix_patient import JOURNAL, Patient
 from benchmarks.crash_matrix_program import Crossings, Moment, in_child, run, warm
+from benchmarks.told import explain
 from latencydoctor.app import recovery
 from latencydoctor.app.treat import Tools
 from latencydoctor.cli import wiring
@@ -124,6 +125,7 @@ def _cut_all(trial: Trial, journal: tuple[Path, bytes], todo: Sequence[tuple[Rec
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     every = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     tally = Tally()
     main(Path(sys.argv[1]), sys.argv[2], every, tally)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from benchmarks.crash_matrix_patient import JOURNAL, Journalled, Patient
 from benchmarks.crash_matrix_program import GOOD, SLOW, Ended, Moment, command, dying, moments, warm
+from benchmarks.told import explain
 from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect, unwatched
 from latencydoctor.model.remedy import Reading
@@ -218,4 +219,5 @@ def _arguments(words: Sequence[str]) -> tuple[Path, str, int]:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     print(json.dumps(main(*_arguments(sys.argv[1:]), Tally()).told()))

@@ -25,6 +25,7 @@ from pathlib import Path
 from benchmarks.crash_matrix_kills import Tally, Trial, prepared, progress, recover
 from benchmarks.crash_matrix_patient import Patient
 from benchmarks.crash_matrix_program import command, fork, run, warm
+from benchmarks.told import explain
 from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import unwatched
 from latencydoctor.stack import endpoints
@@ -134,5 +135,6 @@ def main(folder: Path, kills: int, tally: Tally, seed: int = SEED) -> Tally:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
     print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]), Tally(), seed).told()))

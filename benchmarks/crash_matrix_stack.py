@@ -20,6 +20,7 @@ from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 from valkey.asyncio import Valkey
 
+from benchmarks.told import explain
 from latencydoctor.errors import KnownError
 from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack import settings as stack_settings
@@ -129,4 +130,5 @@ def _work(controller: Controller, stopped: threading.Event) -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main(Path(sys.argv[1]))

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from benchmarks.told import explain
 from tests.contract.backfill import Load, Page, Place, running_prometheus, serve_phases
 from tests.contract.counting_proxy import counting_proxy
 
@@ -183,4 +184,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

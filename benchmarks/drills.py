@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.told import explain
 from latencydoctor.app.scenarios import FLASH_CROWD, find
 from latencydoctor.model.drill import Scenario
 
@@ -126,4 +127,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

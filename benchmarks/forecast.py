@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks.told import explain
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.forecast_cases import CALIBRATIONS, CASES, Case
@@ -219,4 +221,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

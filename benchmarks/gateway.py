@@ -28,6 +28,8 @@ from time import perf_counter
 import psutil
 import uvloop
 
+from benchmarks.told import explain
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gateway_load import OpenLoop, Outcome, even, percentile, poisson, post
@@ -277,4 +279,5 @@ def _others_on(cores: list[int]) -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

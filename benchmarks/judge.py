@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.told import explain
 from latencydoctor.model.remedy import Decision, Reading
 from latencydoctor.remedy.canary import CanaryPolicy, CanaryWindow, judge_canary
 
@@ -174,4 +175,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

@@ -39,6 +39,7 @@ from benchmarks.log_corpus.damage import damage, packed
 from benchmarks.log_corpus.formats import PROGRAMS
 from benchmarks.log_corpus.records import Signature, load_signatures
 from benchmarks.log_corpus.wrappers import WRAPPERS
+from benchmarks.told import explain
 from latencydoctor.model.rule import LogRule
 
 QUICK = bool(os.environ.get("QUICK"))
@@ -246,4 +247,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     sys.exit(main())

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.logs_lines import write
+from benchmarks.told import explain
 from latencydoctor.content.locate import locate
 from latencydoctor.content.rules import load_log_rules
 from latencydoctor.evidence.logs import levels
@@ -214,4 +215,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

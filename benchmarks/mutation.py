@@ -34,6 +34,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.told import explain
+
 ROOT = Path(__file__).resolve().parents[1]
 PINS = Path(__file__).with_name("mutation-constraints.txt")
 PACKAGE = Path("src/latencydoctor/diagnosis")
@@ -199,4 +201,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

@@ -46,6 +46,7 @@ from benchmarks.race_pages import ending
 from benchmarks.race_score import TOOLS, Judged, by_case, by_tool, misses, replicas, share
 from benchmarks.race_tools import Field
 from benchmarks.race_words import INFERPILOT, OURS, VLLM_DOCTOR
+from benchmarks.told import explain
 from latencydoctor import __version__
 
 QUICK_CASES = (
@@ -118,4 +119,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

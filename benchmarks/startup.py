@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 
+from benchmarks.told import explain
+
 TARGET_RATIO = 1.5
 OURS = "import sys; sys.argv[0] = 'latencydoctor'; from latencydoctor.cli.main import main; main()"
 
@@ -71,4 +73,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

@@ -27,6 +27,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.told import explain
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.gateway_stack import child, wait_for
@@ -228,4 +230,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from latencydoctor.forecast.queue import Batching
 from latencydoctor.forecast.witness import Knob, Seen, bear_witness
 from latencydoctor.model.cause import CauseRule
-from latencydoctor.model.diagnosis import Answer, Forecasted
+from latencydoctor.model.diagnosis import Forecasted
 from latencydoctor.model.evidence import Evidence
 
 _OFF_BELOW = 0.5
@@ -34,7 +34,7 @@ def ask_queue(rule: CauseRule, evidence: Evidence, slo_p99_ms: float) -> Forecas
         ),
         Knob(rule.undo.value),
     )
-    return Forecasted(Answer(said.answer.value), said.reason, said.measured_p99_ms, said.undone_p99_ms, said.limit_ms)
+    return Forecasted(said.answer, said.reason, said.measured_p99_ms, said.undone_p99_ms, said.limit_ms)
 
 
 def _batching(now: dict[str, float]) -> Batching | None:

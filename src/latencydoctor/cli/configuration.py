@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from latencydoctor.cli import streams
-from latencydoctor.cli.diagnose import ConfigOption, Format
+from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.options import ConfigOption, Format
 
 app = typer.Typer(name="config", help="Show the configuration in effect and probe its sources.", no_args_is_help=True)
 
@@ -31,8 +31,10 @@ def check(
     Exits 0 when all answer, 1 when one is configured wrongly, 4 when none can be reached.
     """
     from latencydoctor.cli import probing
+    from latencydoctor.cli.sources_wiring import DiagnoseRequest
     from latencydoctor.report import machine, probes
 
+    unfinished.warn_of_configured(DiagnoseRequest(config=config))
     probed = probing.probe(config, prometheus, triton, torchserve)
     if form is Format.JSON:
         streams.write(machine.dump(probed))

@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from latencydoctor.cli import streams
+from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
-
-
-class Format(StrEnum):
-    """Forms of a report."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", help="Configuration file. [default: $LATENCYDOCTOR_CONFIG, ./latencydoctor.yaml, XDG]"),
-]
-ContentOption = Annotated[
-    Path | None, typer.Option("--content", help="Folder holding rules/ and playbooks/ instead of the built-in ones.")
-]
+from latencydoctor.cli.options import (
+    AtOption,
+    BundleOption,
+    ConfigOption,
+    ContentOption,
+    DeadlineOption,
+    Format,
+    MetricsUrlOption,
+    ModelOption,
+    PrometheusOption,
+    SelectorOption,
+    SinceOption,
+    TritonOption,
+)
 
 
 def diagnose(
     config: ConfigOption = None,
-    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to read from.")] = "",
-    metrics_url: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metrics-url", metavar="URL", help="Metrics page to read where there is no Prometheus; repeatable."
-        ),
-    ] = None,
+    prometheus: PrometheusOption = "",
+    metrics_url: MetricsUrlOption = None,
     scrapes: Annotated[
         int | None, typer.Option("--scrapes", help="How often to read each page. [default: what the deadline allows]")
     ] = None,
     every: Annotated[str, typer.Option("--every", help="Time between two readings of a page. [default: 2s]")] = "",
-    triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
+    triton: TritonOption = "",
     torchserve: Annotated[str, typer.Option("--torchserve", metavar="URL", help="TorchServe's management API.")] = "",
     log: Annotated[
         list[Path] | None, typer.Option("--log", metavar="PATH", help="Log file, folder or glob; repeatable.")
     ] = None,
-    selector: Annotated[
-        str, typer.Option("--selector", help="""Label matchers that pick the service, as 'namespace="prod"'.""")
-    ] = "",
-    model: Annotated[str, typer.Option("--model", help="The model to diagnose when there are several.")] = "",
-    at: Annotated[str, typer.Option("--at", help="Diagnose as of this time (RFC 3339 or epoch). [default: now]")] = "",
-    since: Annotated[str, typer.Option("--since", help="How far back to look, as 30m or 2h.")] = "30m",
+    selector: SelectorOption = "",
+    model: ModelOption = "",
+    at: AtOption = "",
+    since: SinceOption = "30m",
     baseline: Annotated[
         str,
         typer.Option(
@@ -61,11 +50,9 @@ def diagnose(
             help="What to compare with if that range holds nothing from before the incident, as 30m@24h.",
         ),
     ] = "",
-    deadline: Annotated[str, typer.Option("--deadline", help="Answer within this time with what is there.")] = "20s",
+    deadline: DeadlineOption = "20s",
     playbook: Annotated[str, typer.Option("--playbook", help="Decision tree to walk.")] = "latency-spike",
-    bundle: Annotated[
-        Path | None, typer.Option("--bundle", help="Replay what --save stored instead of reading live sources.")
-    ] = None,
+    bundle: BundleOption = None,
     save: Annotated[Path | None, typer.Option("--save", help="Store all that was collected, redacted.")] = None,
     redact_prompts: Annotated[
         bool, typer.Option("--redact-prompts", help="Blank what users wrote in log lines, also in --save.")
@@ -111,6 +98,7 @@ def diagnose(
         content=content,
         redact_prompts=redact_prompts,
     )
+    unfinished.warn_of_configured(request)
     found = wiring.diagnose(request, streams.show_progress)
     if save is not None:
         wiring.save_bundle(save, found.collected)

@@ -9,10 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from latencydoctor.cli import streams
-from latencydoctor.cli.diagnose import ConfigOption, ContentOption, Format
+from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
-from latencydoctor.errors import UsageError
+from latencydoctor.cli.options import (
+    AtOption,
+    BundleOption,
+    ConfigOption,
+    ContentOption,
+    DeadlineOption,
+    Format,
+    MetricsUrlOption,
+    ModelOption,
+    PrometheusOption,
+    SelectorOption,
+    SinceOption,
+    TritonOption,
+)
+from latencydoctor.errors import CannotTell, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,19 +70,15 @@ def forecast(
         ),
     ] = "",
     config: ConfigOption = None,
-    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to read from.")] = "",
-    metrics_url: Annotated[
-        list[str] | None, typer.Option("--metrics-url", metavar="URL", help="Metrics page to read; repeatable.")
-    ] = None,
-    triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
-    selector: Annotated[str, typer.Option("--selector", help="Label matchers that pick the service.")] = "",
-    model: Annotated[str, typer.Option("--model", help="The model, when there are several.")] = "",
-    at: Annotated[str, typer.Option("--at", help="As of this time (RFC 3339 or epoch). [default: now]")] = "",
-    since: Annotated[str, typer.Option("--since", help="How far back to look, as 30m or 2h.")] = "30m",
-    deadline: Annotated[str, typer.Option("--deadline", help="Read no longer than this.")] = "20s",
-    bundle: Annotated[
-        Path | None, typer.Option("--bundle", help="Forecast from what `diagnose --save` stored.")
-    ] = None,
+    prometheus: PrometheusOption = "",
+    metrics_url: MetricsUrlOption = None,
+    triton: TritonOption = "",
+    selector: SelectorOption = "",
+    model: ModelOption = "",
+    at: AtOption = "",
+    since: SinceOption = "30m",
+    deadline: DeadlineOption = "20s",
+    bundle: BundleOption = None,
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the forecast to a file.")] = None,
     content: ContentOption = None,
@@ -139,6 +148,14 @@ def _seen(request: DiagnoseRequest, replicas: int) -> Situation:
     from latencydoctor.cli import wiring
     from latencydoctor.forecast.situation import of
 
+    found = wiring.load_configuration(request)
+    if request.bundle is None and not (found.prometheus or found.metrics_pages or found.triton_grpc):
+        raise CannotTell(
+            "there is nothing to forecast from",
+            hint="Name a Prometheus with --prometheus URL, a metrics page with --metrics-url URL, or say what an "
+            "execution takes with --service-time 20ms+1ms.",
+        )
+    unfinished.warn_of_configured(request)
     seen = wiring.observe(request, streams.show_progress)
     return of(seen.evidence, seen.collected, replicas)
 

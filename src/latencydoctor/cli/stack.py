@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latencydoctor.cli import unfinished
+
 if TYPE_CHECKING:
     from latencydoctor.stack.endpoints import Endpoints
     from latencydoctor.stack.layout import Layout
@@ -107,7 +109,9 @@ def status(state: StateOption = None, form: FormatOption = "text") -> None:
     _check_format(form)
     from latencydoctor.stack.status import status as ask
 
-    found = ask(_layout(state))
+    layout = _layout(state)
+    unfinished.warn_in(layout.state)
+    found = ask(layout)
     if form == "json":
         typer.echo(json.dumps(_status_data(found)))
     else:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from latencydoctor.cli import streams
-from latencydoctor.cli.diagnose import ConfigOption, ContentOption, Format
+from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.options import ConfigOption, ContentOption, Format
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import Progress
-    from latencydoctor.app.treat import Outcome, Tools
+    from latencydoctor.app.treat import Outcome
     from latencydoctor.cli.wiring import DiagnoseRequest
     from latencydoctor.model.remedy import Plan
 
@@ -85,7 +85,7 @@ def plan(
     catalog.find(fix)
     request = _request(config, content, prometheus, selector, model, bundle)
     treatment = wiring.treatment(request, target, wiring.silent)
-    _warn_of_unfinished(treatment.tools)
+    unfinished.warn(treatment.tools.history)
     asked = Asked(cache=treatment.tools.cache, force=force)
     planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis(), asked)
     if isinstance(planned, NothingToDo):
@@ -190,7 +190,7 @@ def runs(
     if context.invoked_subcommand is not None:
         return
     tools = wiring.treatment(_request(config, None), target, wiring.silent).tools
-    _warn_of_unfinished(tools)
+    unfinished.warn(tools.history)
     found = tools.history.list()
     if form is Format.JSON:
         streams.write(machine.dump({"runs": found}))
@@ -245,19 +245,6 @@ def recover(
         streams.stdout().print(f"run {outcome.run_id}: {outcome.state.value}, {clean(outcome.reason)}", soft_wrap=True)
     for outcome in outcomes:
         outcome.raise_error()
-
-
-def _warn_of_unfinished(tools: Tools) -> None:
-    """On stderr, for commands that only look: they touch nothing, not even the lock that would tell who is at work."""
-    from latencydoctor.app.treat import unfinished
-    from latencydoctor.report.foreign import clean
-
-    for run in unfinished(tools.history):
-        streams.stderr().print(
-            f"warning: run {run.run_id} ({run.kind} {clean(run.fix)}) has no end; unless it is still at work, "
-            "settle it with `latencydoctor runs recover`",
-            soft_wrap=True,
-        )
 
 
 def _tell(progress: Progress) -> None:

@@ -33,7 +33,7 @@ from latencydoctor.model.effects import Effects, unwatched
 from latencydoctor.model.evidence import Collected, Evidence, Selection
 
 if TYPE_CHECKING:
-    from latencydoctor.app.ports import Cancelled
+    from latencydoctor.app.ports import Cancelled, RunHistory
     from latencydoctor.app.treat import Basis, Tools
     from latencydoctor.targets.bundled import BundledTarget
 
@@ -46,6 +46,7 @@ __all__ = [
     "basis_from",
     "basis_of",
     "diagnose",
+    "history_in",
     "load_configuration",
     "load_content",
     "observe",
@@ -183,6 +184,16 @@ def treatment(
         cache=BundledAnswerCache(target.folder),
     )
     return Treatment(target, tools, lambda: basis_of(request, configuration))
+
+
+def history_in(state: Path) -> RunHistory | None:
+    """The journals of the stack in that folder, for whoever only looks; None where nothing was ever changed."""
+    folder = state / "journal"
+    if not folder.is_dir():
+        return None
+    from latencydoctor.journal import JournalFolder
+
+    return JournalFolder(folder, SystemClock().now_s)
 
 
 def basis_of(request: DiagnoseRequest, configuration: Configuration) -> Basis:

@@ -15,6 +15,7 @@ from latencydoctor.forecast.curve import BatchTime, ServiceCurve
 from latencydoctor.forecast.estimate import QUICK_DRAWS, Estimate, estimate
 from latencydoctor.forecast.queue import Batching, Scenario
 from latencydoctor.forecast.whatif import curve_of, outside_ms
+from latencydoctor.model.diagnosis import Answer
 
 WITHIN_BASELINE = 1.5
 """So many times the baseline's p99 still is as it was."""
@@ -38,14 +39,6 @@ class Knob(StrEnum):
     HIT_RATIO = "hit ratio"
     RATE = "rate"
     EXECUTION_TIME = "execution time"
-
-
-class Answer(StrEnum):
-    """Whether undoing the cause would be enough."""
-
-    YES = "yes"
-    NO = "no"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,3 +135,14 @@ def test_a_rate_that_nobody_gave_cannot_be_told() -> None:
     found = forecast(*TYPED)
     assert isinstance(found.exception, CannotTell)
     assert "Give it with --rate" in found.exception.hint
+
+
+def test_without_a_source_it_says_which_ones_help(tmp_path: Path) -> None:
+    """Logs alone are enough for a diagnosis, but no forecast can be made from them."""
+    file = tmp_path / "latencydoctor.yaml"
+    file.write_text("sources:\n  logs: [/var/log/triton/]\n")
+    refused = forecast("--rate=310", "--config", str(file)).exception
+    assert isinstance(refused, CannotTell)
+    for way in ("--prometheus URL", "--metrics-url URL", "--service-time 20ms+1ms"):
+        assert way in refused.hint
+    assert "log" not in refused.hint

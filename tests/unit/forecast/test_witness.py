@@ -8,7 +8,8 @@ import pytest
 
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching
-from latencydoctor.forecast.witness import Answer, Knob, Seen, bear_witness
+from latencydoctor.forecast.witness import Knob, Seen, bear_witness
+from latencydoctor.model.diagnosis import Answer
 
 BAD = Batching(True, 0, 8, 0.0)
 GOOD = Batching(True, 16, 32, 100.0)
