@@ -102,7 +102,7 @@ METHODS = {
 """Methods that do, of whatever object, and whoever speaks to a server."""
 
 HARMLESS = {
-    ("targets/state_folder.py", "_alive"): "signal 0 is no signal: it asks whether the process is there",
+    ("targets/folder.py", "_alive"): "signal 0 is no signal: it asks whether the process is there",
     ("targets/admin.py", "connect"): "http.client calls it from inside `request`",
     ("targets/controller_page.py", "read_controller"): "the executor is given it, and calls it as an effect",
 }

@@ -145,7 +145,7 @@ def test_the_lock_names_its_holder_and_is_free_as_soon_as_that_is_dead(folder: S
 
 
 def test_a_holder_that_has_not_said_who_it_is(folder: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latencydoctor.targets.state_folder.NAMING_S", 0.05)
+    monkeypatch.setattr("latencydoctor.targets.folder.NAMING_S", 0.05)
     with folder.locked("first"):
         (folder.path / LOCK).write_text("")
         with pytest.raises(Refused, match="has not said who it is yet"), folder.locked("second"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from latencydoctor.app.ports import AnswerCache, Clock, Target
 from latencydoctor.errors import KnownError, Refused
@@ -60,9 +60,9 @@ def make_plan(
 ) -> Plan | NothingToDo:
     """A plan for this fix on this target, or why there is nothing to do.
 
-    Raises UsageError for an unknown fix, KnownError when the target cannot be read or does not run what its settings
-    say, ContentError when it refuses the new settings, Refused when the settings file holds what looks like a secret
-    or the diagnosis found a cause that this fix is not for.
+    Raises UsageError for an unknown fix, KnownError when the target cannot be read, does not run what its settings say
+    or cannot set what the fix needs, ContentError when it refuses the new settings, Refused when the settings hold
+    what looks like a secret or the diagnosis found a cause that this fix is not for.
     """
     fix = catalog.find(fix_id)
     if not asked.force:
@@ -76,6 +76,7 @@ def make_plan(
     change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
         return change
+    change = _within_reach(change, state, fix_id)
     after = restored_text(operations_of(state, change), state) or target.edited(state.settings_text, change.values)
     texts = Texts(after, target.preview(after))
     grounds = Grounds(
@@ -93,8 +94,23 @@ def refuse_unsettled(state: TargetState) -> None:
     if state.not_in_effect:
         raise KnownError(
             f"the settings of {state.target} are not in effect: {'; '.join(state.not_in_effect)}",
-            hint="Wait for the reload to end, or see `latencydoctor stack status` for why it does not.",
+            hint="Wait for the reload to end, or see why it does not: server's log, `latencydoctor stack status`.",
         )
+
+
+def _within_reach(change: Change, state: TargetState, fix_id: str) -> Change:
+    """The change without what the target cannot set, and with a word on what was left out."""
+    left_out = [key for key, _ in change.values if not state.can_set(key)]
+    if not left_out:
+        return change
+    values = tuple((key, value) for key, value in change.values if state.can_set(key))
+    if not values and not change.operations:
+        raise KnownError(
+            f"{fix_id} would set {', '.join(left_out)}, which {state.target} cannot",
+            hint=" ".join(state.limits) or "Set it by the means that the server has.",
+        )
+    note = f"Left out, since this target cannot set it: {', '.join(left_out)}."
+    return replace(change, values=values, side_effects=(" ".join((note, *state.limits)), *change.side_effects))
 
 
 def measured_values(basis: Basis) -> dict[str, float]:

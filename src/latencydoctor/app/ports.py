@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
     from latencydoctor.model.popular import Popularity, WarmBatch, WarmedBatch
     from latencydoctor.model.readings import Discovery, RangeQuery, Readings
-    from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetState
+    from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetObject, TargetState
     from latencydoctor.model.rule import Dialect, LogRule
 
 
@@ -92,13 +92,22 @@ class Changer(Protocol):
         """Raises `Refused` as `hold` does while another has the lock; takes and writes nothing."""
         ...
 
-    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
+    def write(
+        self,
+        settings_text: str,
+        *,
+        expected: frozenset[str],
+        cancelled: Cancelled,
+        proof: tuple[TargetObject, ...] = (),
+    ) -> TargetState:
         """Put the settings in place atomically and wait until they are in effect; return the state read back.
 
-        The generation in the file becomes one more than the one found there. A file whose content is already the one
-        asked for is left alone and only waited for, unless it was refused before: then it is asked for again. Raises
-        `Refused` when the digest found is not among `expected`, and `KnownError` when the settings did not come into
-        effect in time or `cancelled` (the caller then writes the text from before).
+        `proof` are the objects as they were when these settings were last in effect, for a target that can tell by
+        nothing else that they are again. Where changes are counted the generation becomes one more than the one found.
+        A file whose content is already the one asked for is left alone and only waited for, unless it was refused
+        before: then it is asked for again. Raises `Refused` when the digest found is not among `expected`, and
+        `KnownError` when the settings did not come into effect in time or `cancelled` (the caller then writes the text
+        from before).
         """
         ...
 

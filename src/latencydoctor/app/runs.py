@@ -47,6 +47,11 @@ class Change:
     after_text: str
 
     @property
+    def settings_object(self) -> str:
+        """What the settings are called on this target."""
+        return self.before_objects[0].name
+
+    @property
     def before_digest(self) -> str:
         """Digest of the settings before."""
         return settings_digest(self.before_text)

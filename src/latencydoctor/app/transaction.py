@@ -20,7 +20,6 @@ from latencydoctor.model.remedy import (
     Verification,
 )
 from latencydoctor.remedy.plan import warming_of
-from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
 
 
 class Transaction:
@@ -46,13 +45,16 @@ class Transaction:
         undone first; Refused is raised on when nothing was written.
         """
         change, tools = self._change, self._tools
-        tools.observer(Progress("write", f"writing {SETTINGS_OBJECT} and waiting until the server runs it"))
+        tools.observer(Progress("write", f"writing {change.settings_object} and waiting until the server runs it"))
         self._log.record(
-            RunEvent.WRITE_INTENT, object=SETTINGS_OBJECT, before=change.before_digest, after=change.after_digest
+            RunEvent.WRITE_INTENT, object=change.settings_object, before=change.before_digest, after=change.after_digest
         )
         try:
             state = tools.changer.write(
-                change.after_text, expected=frozenset({change.before_digest}), cancelled=tools.cancelled
+                change.after_text,
+                expected=frozenset({change.before_digest}),
+                cancelled=tools.cancelled,
+                proof=proof,
             )
         except Refused as error:
             self._end(RunState.UNDONE, reason=error.message)
@@ -74,7 +76,8 @@ class Transaction:
         self._in_effect_s = tools.clock.now_s()
         self._digest = state.digest
         self._deadline_ms = state.deadline_ms
-        tools.observer(Progress("effect", f"generation {state.generation} is in effect"))
+        what = f"generation {state.generation}" if state.generation else "the change"
+        tools.observer(Progress("effect", f"{what} is in effect"))
         return None
 
     def _abandon(self, reason: str) -> Outcome:
@@ -106,12 +109,13 @@ class Transaction:
         """Bring back the text from before and prove it by digest; the error when that fails. Cannot be interrupted."""
         change, tools = self._change, self._tools
         tools.observer(Progress("undo", f"bringing the old settings back: {reason}"))
-        self._note(RunEvent.UNDO_INTENT, object=SETTINGS_OBJECT, to=change.before_digest, reason=reason)
+        self._note(RunEvent.UNDO_INTENT, object=change.settings_object, to=change.before_digest, reason=reason)
         try:
             state = tools.changer.write(
                 change.before_text,
                 expected=frozenset({change.before_digest, change.after_digest}),
                 cancelled=never,
+                proof=change.before_objects,
             )
         except LatencyDoctorError as error:
             return self._undo_failed(error.message)
@@ -138,7 +142,7 @@ class Transaction:
         self._note(RunEvent.UNDO_FAILED, reason=reason)
         return RollbackFailed(
             f"the old state could not be restored: {reason}",
-            hint=f"Get the stack running, then `{RECOVER}`. {self._see_journal()}",
+            hint=f"Get the server running, then `{RECOVER}`. {self._see_journal()}",
         )
 
     def verify_and_end(self) -> Outcome:
@@ -233,7 +237,7 @@ class Transaction:
     def _unfinished(self, error: LatencyDoctorError) -> Outcome:
         failed = RollbackFailed(
             f"run {self._log.run_id} was committed, but its state is not there: {error.message}",
-            hint=f"Get the stack running, then `{RECOVER}` again. {self._see_journal()}",
+            hint=f"Get the server running, then `{RECOVER}` again. {self._see_journal()}",
         )
         return self._outcome(RunState.OPEN, error.message, error=failed)
 
@@ -281,6 +285,6 @@ def _differing(state: TargetState, expected: tuple[TargetObject, ...], digest: s
     """Which digests are not those expected, in words; empty when all are."""
     found: Mapping[str, str] = {item.name: item.digest for item in state.objects}
     wrong = [item.name for item in expected if found.get(item.name) != item.digest]
-    if state.digest != digest and SETTINGS_OBJECT not in wrong:
-        wrong.append(SETTINGS_OBJECT)
+    if state.digest != digest and state.settings_object not in wrong:
+        wrong.append(state.settings_object)
     return f"the digest of {' and of '.join(wrong)} is another" if wrong else ""

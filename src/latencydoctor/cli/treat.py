@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recover what was interrupted.")
 
 TargetOption = Annotated[
-    Path | None,
-    typer.Option("--target", metavar="DIR", help="State folder of the stack to change. [default: the configuration's]"),
+    str,
+    typer.Option(
+        "--target", metavar="TARGET", help="State folder of the stack to change. [default: the configuration's]"
+    ),
 ]
 PrometheusOption = Annotated[
     str, typer.Option("--prometheus", metavar="URL", help="Prometheus to plan from and verify on.")
@@ -50,7 +52,7 @@ def plan(
     fix: Annotated[str, typer.Argument(help="Which fix: batch-floor, cache-warmup, revert-change.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
     config: ConfigOption = None,
-    target: TargetOption = None,
+    target: TargetOption = "",
     prometheus: PrometheusOption = "",
     selector: SelectorOption = "",
     model: ModelOption = "",
@@ -110,7 +112,7 @@ def apply(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show the plan, then stop.")] = False,
     yes: YesOption = False,
     config: ConfigOption = None,
-    target: TargetOption = None,
+    target: TargetOption = "",
     prometheus: PrometheusOption = "",
     selector: SelectorOption = "",
     model: ModelOption = "",
@@ -150,7 +152,7 @@ def rollback(
     ] = False,
     yes: YesOption = False,
     config: ConfigOption = None,
-    target: TargetOption = None,
+    target: TargetOption = "",
     prometheus: PrometheusOption = "",
     selector: SelectorOption = "",
     model: ModelOption = "",
@@ -180,7 +182,7 @@ def rollback(
 def runs(
     context: typer.Context,
     config: ConfigOption = None,
-    target: TargetOption = None,
+    target: TargetOption = "",
     form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
 ) -> None:
     """List journalled runs, newest first; a run without an end is open and blocks further changes."""
@@ -204,7 +206,7 @@ def runs(
 def show(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's name, as `runs` lists it.")],
     config: ConfigOption = None,
-    target: TargetOption = None,
+    target: TargetOption = "",
 ) -> None:
     """Every journal record of one run, as JSON lines; the chain is checked first."""
     import json
@@ -224,7 +226,7 @@ def recover(
     ] = False,
     yes: YesOption = False,
     config: ConfigOption = None,
-    target: TargetOption = None,
+    target: TargetOption = "",
 ) -> None:
     """Finish what a killed run left: undo what was not committed, complete what was. Safe to repeat."""
     from latencydoctor.app import recovery

@@ -1,4 +1,5 @@
-"""The composition root: the use cases and the targets they change; `cli/sources_wiring.py` is its reading half."""
+"""The composition root: the use cases and what they need; `cli/sources_wiring.py` is its reading half, and
+`cli/targets_wiring.py` knows the targets."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from latencydoctor.app.ports import Observer
 from latencydoctor.app.witness import ask_queue
+from latencydoctor.cli import targets_wiring as targets
 from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
 from latencydoctor.cli.sources_wiring import (
     DiagnoseRequest,
@@ -25,7 +27,7 @@ from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.rank import Knowledge
 from latencydoctor.diagnosis.rank import diagnose as conclude
-from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.errors import UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.diagnosis import Diagnosis
@@ -33,9 +35,8 @@ from latencydoctor.model.effects import Effects, unwatched
 from latencydoctor.model.evidence import Collected, Evidence, Selection
 
 if TYPE_CHECKING:
-    from latencydoctor.app.ports import Cancelled, RunHistory
+    from latencydoctor.app.ports import Cancelled, RunHistory, Target
     from latencydoctor.app.treat import Basis, Tools
-    from latencydoctor.targets.bundled import BundledTarget
 
 __all__ = [
     "DiagnoseRequest",
@@ -128,62 +129,45 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
 class Treatment:
     """The one target that fixes may change, with everything that a change needs."""
 
-    target: BundledTarget
+    target: Target
     tools: Tools
     basis: Callable[[], Basis]
 
 
 def treatment(
     request: DiagnoseRequest,
-    target_state: Path | None,
+    named_target: str | Path | None,
     observer: Observer,
     cancelled: Cancelled | None = None,
     effects: Effects = unwatched,
 ) -> Treatment:
-    """The target named on the command line or in the configuration; `UsageError` when there is none.
+    """The target named on the command line (as --target says it) or in the configuration; `UsageError` for none.
 
     Every change it makes, and every question it asks a server on the way, passes through `effects`.
     """
     configuration = load_configuration(request)
-    state = target_state or (Path(configuration.bundled_state) if configuration.bundled_state else None)
-    if state is None:
-        raise UsageError(
-            "no target to change is configured",
-            hint="Give --target DIR (a stack's state folder), or write targets: {bundled: {state: DIR}} into the file.",
-        )
-    if not state.is_dir():
-        raise KnownError(
-            f"there is no stack in {state}",
-            hint="Start one with `latencydoctor stack up`, or name its folder in the configuration.",
-        )
-    # Triton's client costs half a second to load, and only a change needs it and what goes with it.
+    clock = SystemClock()
+    bound = targets.bound(configuration, str(named_target or ""), clock.now_s, effects)
     from latencydoctor.app.fresh_metrics import MetricsVerifier
     from latencydoctor.app.treat import Tools, never
-    from latencydoctor.journal import JournalFolder
-    from latencydoctor.targets.answer_cache import BundledAnswerCache
-    from latencydoctor.targets.bundled import BundledTarget
-    from latencydoctor.targets.executor import BundledChanger
 
-    clock = SystemClock()
-    target = BundledTarget(state, effects)
     verifier = None
     metrics = prometheus_metrics(configuration, length_s(request.deadline, "--deadline"))
     if metrics is not None:
         content = load_content(request.content)
-        selection = Selection(configuration.model, configuration.selector)
+        selection = Selection(configuration.model or bound.model, configuration.selector)
         verifier = MetricsVerifier(metrics, content.dialects, selection)
-    history = JournalFolder(state / "journal", clock.now_s, effects)
     tools = Tools(
-        target,
-        BundledChanger(target),
-        history,
+        bound.target,
+        bound.changer,
+        bound.history,
         verifier,
         clock,
         observer,
         cancelled or never,
-        cache=BundledAnswerCache(target.folder),
+        cache=bound.cache,
     )
-    return Treatment(target, tools, lambda: basis_of(request, configuration))
+    return Treatment(bound.target, tools, lambda: basis_of(request, configuration))
 
 
 def history_in(state: Path) -> RunHistory | None:

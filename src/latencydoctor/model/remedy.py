@@ -40,7 +40,10 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class TargetObject:
-    """A thing the plan touches, with the digest (SHA-256, hex) its 'before' must still have at apply time."""
+    """A thing the plan touches, with the digest (SHA-256, hex) its 'before' must still have at apply time.
+
+    `generation` counts its changes where somebody does; 0 where nobody does, and the digest alone decides.
+    """
 
     name: str
     generation: int
@@ -53,9 +56,10 @@ class TargetState:
 
     `effective` are the same settings as the server itself reports them, where it does; `compiled` is the server
     configuration the settings compile to (config.pbtxt text for Triton). `not_in_effect` says in words where the
-    server runs something else than the settings ask for; empty when they agree. The first object is the settings file.
+    server runs something else than the settings ask for; empty when they agree. The first object is the settings.
     `deadline_ms` is how long a request may wait at most, None where nothing bounds it. `kept` are the settings that
-    were in effect before, oldest first, as far as the target keeps them.
+    were in effect before, oldest first, as far as the target keeps them. `settable` are the keys that can be set here,
+    None where any can that the settings may state; `limits` say in words what cannot be set, and why.
     """
 
     target: str
@@ -67,6 +71,12 @@ class TargetState:
     not_in_effect: tuple[str, ...] = ()
     deadline_ms: float | None = None
     kept: tuple[KeptGeneration, ...] = ()
+    settable: frozenset[str] | None = None
+    limits: tuple[str, ...] = ()
+
+    def can_set(self, key: str) -> bool:
+        """Whether the target can set this key."""
+        return self.settable is None or key in self.settable
 
     def setting(self, key: str) -> str | None:
         """A setting's canonical text, None when absent."""
@@ -77,13 +87,18 @@ class TargetState:
         return dict(self.settings).get(key, dict(self.effective).get(key))
 
     @property
+    def settings_object(self) -> str:
+        """What the settings are called among the objects."""
+        return self.objects[0].name
+
+    @property
     def digest(self) -> str:
-        """The digest of the settings file's content, its generation line left out."""
+        """The digest of the settings' content, a generation line left out."""
         return self.objects[0].digest
 
     @property
     def generation(self) -> int:
-        """The settings file's generation."""
+        """The settings' generation, 0 where nobody counts them."""
         return self.objects[0].generation
 
 

@@ -14,11 +14,11 @@ from latencydoctor.remedy.catalog import FIXES, Fix
 from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, restored_text, settings_diff
 from latencydoctor.remedy.plan_file import refuse_edited
 from latencydoctor.remedy.revert_change import is_whole
-from latencydoctor.remedy.settings_text import SETTINGS_OBJECT
 
 MAX_OPERATIONS = 8
-MAX_OBJECTS = 4
-"""The widest blast radius a plan may have: more operations or objects than any fix of the catalogue needs."""
+MAX_OBJECTS = 32
+"""The widest blast radius a plan may have: more operations than any fix of the catalogue needs, and more objects than
+a model with its versions has."""
 
 _NEW_PLAN = "Make a new plan with `latencydoctor plan`."
 
@@ -38,7 +38,7 @@ def check(plan: Plan, state: TargetState) -> Fix:
             _check_restoring(operation, fix, plan, state)
         else:
             _check_setting(operation, fix, state)
-    refuse_secret(state.settings_text)
+    refuse_secret(state.settings_text, state.settings_object)
     return fix
 
 
@@ -71,8 +71,8 @@ def _check_fresh(plan: Plan, state: TargetState) -> None:
     for planned in plan.objects:
         found = now[planned.name]
         if found.digest != planned.digest:
-            when = f"generation {planned.generation} then, {found.generation} now"
-            raise Refused(f"the plan is stale: {planned.name} has changed since ({when})", hint=_NEW_PLAN)
+            when = f" (generation {planned.generation} then, {found.generation} now)" if planned.generation else ""
+            raise Refused(f"the plan is stale: {planned.name} has changed since{when}", hint=_NEW_PLAN)
 
 
 def _check_warming(operation: Operation, fix: Fix) -> None:
@@ -82,7 +82,7 @@ def _check_warming(operation: Operation, fix: Fix) -> None:
 
 
 def _check_restoring(operation: Operation, fix: Fix, plan: Plan, state: TargetState) -> None:
-    if not fix.restores or operation.object != SETTINGS_OBJECT or len(plan.operations) > 1:
+    if not fix.restores or operation.object != state.settings_object or len(plan.operations) > 1:
         raise Refused(f"{fix.id} may not put back other settings of {operation.object!r}", hint=_NEW_PLAN)
     text = restored_text(plan.operations, state)
     kept = [one for one in state.kept if one.digest == operation.after and str(one.generation) == operation.key]
@@ -90,15 +90,17 @@ def _check_restoring(operation: Operation, fix: Fix, plan: Plan, state: TargetSt
         raise Refused(f"the plan is stale: generation {operation.key!r} is not what it was", hint=_NEW_PLAN)
     if not is_whole(kept[-1]):
         raise Refused(f"generation {operation.key} was a canary's and is not to be put back", hint=_NEW_PLAN)
-    refuse_secret(text)
+    refuse_secret(text, state.settings_object)
 
 
 def _check_setting(operation: Operation, fix: Fix, state: TargetState) -> None:
     bound = fix.bound(operation.key)
-    if operation.object != SETTINGS_OBJECT or bound is None:
+    if operation.object != state.settings_object or bound is None:
         raise Refused(f"{fix.id} may not set {operation.key!r} of {operation.object!r}", hint=_NEW_PLAN)
     if not bound.admits(operation.after):
         allowed = " or ".join(bound.words) or f"{bound.low} to {bound.high}"
         raise Refused(f"{operation.key} may not be {operation.after!r}, only {allowed}", hint=_NEW_PLAN)
+    if not state.can_set(operation.key):
+        raise Refused(f"{state.target} cannot set {operation.key}", hint=_NEW_PLAN)
     if (state.setting(operation.key) or "") != operation.before:
         raise Refused(f"the plan is stale: {operation.key} is not {operation.before!r} any more", hint=_NEW_PLAN)

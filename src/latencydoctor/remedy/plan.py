@@ -17,7 +17,7 @@ from latencydoctor.remedy.catalog import Fix
 from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.plan_file import SCHEMA, plan_digest
 from latencydoctor.remedy.secrecy import redact, secret_line
-from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, with_generation
+from latencydoctor.remedy.settings_text import with_generation
 
 FREE_MEMORY_SHARE = 0.25
 """How much of the accelerator's free memory a fix may take before verification calls memory worse."""
@@ -52,13 +52,13 @@ class Grounds:
 def operations_of(state: TargetState, change: Change) -> tuple[Operation, ...]:
     """The change as operations with their before; "" stands for a setting the file does not state."""
     settings = tuple(
-        Operation(OperationKind.SET_SETTING, SETTINGS_OBJECT, key, state.setting(key) or "", value)
+        Operation(OperationKind.SET_SETTING, state.settings_object, key, state.setting(key) or "", value)
         for key, value in change.values
     )
     if change.restores is not None:
         # The number is for people; what is restored is known by its digest.
         key, after = str(change.restores.generation), change.restores.digest
-        settings = (Operation(OperationKind.RESTORE_SETTINGS, SETTINGS_OBJECT, key, state.digest, after),)
+        settings = (Operation(OperationKind.RESTORE_SETTINGS, state.settings_object, key, state.digest, after),)
     return (*settings, *change.operations)
 
 
@@ -99,8 +99,8 @@ def diff_of(before: str, after: str, name: str) -> str:
 
 
 def settings_diff(state: TargetState, after: str) -> str:
-    """What changes in the settings file; the generation, which any change raises, is not part of it."""
-    return diff_of(state.settings_text, after, SETTINGS_OBJECT)
+    """What changes in the settings; the generation, which any change raises, is not part of it."""
+    return diff_of(state.settings_text, after, state.settings_object)
 
 
 def compiled_diff(state: TargetState, compiled: str) -> str:
@@ -109,9 +109,9 @@ def compiled_diff(state: TargetState, compiled: str) -> str:
 
 
 def build(fix: Fix, change: Change, state: TargetState, texts: Texts, grounds: Grounds, created_s: float) -> Plan:
-    """The plan, its digest included. Raises Refused when the settings file holds what looks like a secret."""
-    refuse_secret(state.settings_text)
-    refuse_secret(texts.settings)
+    """The plan, its digest included. Raises Refused when the settings hold what looks like a secret."""
+    refuse_secret(state.settings_text, state.settings_object)
+    refuse_secret(texts.settings, state.settings_object)
     plan = Plan(
         schema=SCHEMA,
         fix=fix.id,
@@ -139,12 +139,12 @@ def _with(general: tuple[Requirement, ...], own: tuple[Requirement, ...]) -> tup
     return (*(one for one in general if one.signal not in taken), *own)
 
 
-def refuse_secret(settings_text: str) -> None:
+def refuse_secret(settings_text: str, name: str) -> None:
     """Refused when a line of the settings looks like a secret: plan and journal would keep it."""
     line = secret_line(settings_text)
     if line is not None:
         raise Refused(
-            f"{SETTINGS_OBJECT} line {line} looks like it holds a secret, and a plan and its journal would keep it",
+            f"{name} line {line} looks like it holds a secret, and a plan and its journal would keep it",
             hint="Name a file or an environment variable there instead of the secret, then plan again.",
         )
 

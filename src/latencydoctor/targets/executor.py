@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 
 from latencydoctor.errors import ContentError, KnownError, Refused
 from latencydoctor.model.effects import Effect
-from latencydoctor.model.remedy import TargetState
+from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import BundledTarget
 from latencydoctor.targets.controller_page import ControllerState, read_controller
@@ -55,7 +55,14 @@ class BundledChanger:
         """Refused, with its holder, while another has the lock; changes nothing."""
         self._target.folder.refuse_locked()
 
-    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Callable[[], bool]) -> TargetState:
+    def write(
+        self,
+        settings_text: str,
+        *,
+        expected: frozenset[str],
+        cancelled: Callable[[], bool],
+        proof: tuple[TargetObject, ...] = (),  # noqa: ARG002  # the controller tells what is in effect
+    ) -> TargetState:
         """Replaces the settings and waits for them to be in effect; see the port for what it raises."""
         found = self._target.settings_text()
         digest, wanted = settings_digest(found), settings_digest(settings_text)

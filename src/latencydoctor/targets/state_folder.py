@@ -1,39 +1,22 @@
-"""A stack's state folder as the doctor meets it: named files, read and replaced without ever following a link.
-
-Every access goes through the folder's own descriptor, so that a path cannot be swapped for one that leads outside
-between a check and its use.
-"""
+"""The bundled stack's state folder as the doctor meets it: its settings file, and where its parts listen."""
 
 from __future__ import annotations
 
-import fcntl
-import getpass
 import json
-import os
-import re
-import socket
-import stat
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from latencydoctor.errors import KnownError, Refused
-from latencydoctor.model.effects import Effect, Effects, unwatched
+from latencydoctor.errors import KnownError
+from latencydoctor.model.effects import Effects, unwatched
+from latencydoctor.targets.folder import GuardedFolder, Names
 
 SETTINGS = "settings.yaml"
 ENDPOINTS = "endpoints.json"
 LOCK = "settings.yaml.lock"
-MAX_FILE_BYTES = 256 * 1024
 
-NAMING_S = 2.0
-"""How long to wait for a holder to write itself into the lock: it does so at once, unless it is stopped or killed."""
-
-UNNAMED = "another process that has not said who it is yet"
-
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_NAMES = Names(
+    SETTINGS, LOCK, "stack", "Start one with `latencydoctor stack up`, or name its folder in the configuration."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,90 +28,11 @@ class Endpoints:
     admin_socket: str
 
 
-class StateFolder:
-    """One stack's folder. Only the folder itself may be reached through a link, nothing inside it."""
+class StateFolder(GuardedFolder):
+    """One stack's folder."""
 
     def __init__(self, path: Path, effects: Effects = unwatched) -> None:
-        self.path = Path(os.path.realpath(path))
-        self.effects = effects
-
-    @contextmanager
-    def _folder(self) -> Iterator[int]:
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError as error:
-            raise KnownError(
-                f"there is no stack in {self.path}: {error.strerror}",
-                hint="Start one with `latencydoctor stack up`, or name its folder in the configuration.",
-            ) from error
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def read(self, name: str) -> str:
-        """A file's text, byte for byte; KnownError when it is absent, a link, too large or not UTF-8.
-
-        `name` may lead through folders; none of them may be a link either.
-        """
-        with self._folder() as folder:
-            try:
-                with os.fdopen(_open_inside(folder, name), "rb") as stream:
-                    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                        raise KnownError(f"{self.path / name} is not a regular file", hint="Put a plain file there.")
-                    content = stream.read(MAX_FILE_BYTES + 1)
-            except OSError as error:
-                raise KnownError(
-                    f"{self.path / name} cannot be read: {error.strerror}",
-                    hint="Links are not followed. Is this the state folder of a stack that is up?",
-                ) from error
-        if len(content) > MAX_FILE_BYTES:
-            raise KnownError(f"{self.path / name} is larger than {MAX_FILE_BYTES} bytes", hint="Put the file right.")
-        try:
-            return content.decode()
-        except UnicodeDecodeError as error:
-            raise KnownError(f"{self.path / name} is not UTF-8 text", hint="Put the file right.") from error
-
-    def replace(self, name: str, text: str) -> None:
-        """Replaces a file so that a reader, or a crash, sees the old text or the new one; on disk when this returns."""
-        temporary = _temporary(name)
-        with self._folder() as folder:
-            try:
-                self._write_new(folder, temporary, text, self._mode(folder, name))
-                with self.effects(Effect.FILE_RENAME):
-                    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-                with self.effects(Effect.FILE_ENTRY_SYNC):
-                    os.fsync(folder)
-            except OSError as error:
-                self._remove(folder, temporary)
-                raise KnownError(
-                    f"{self.path / name} cannot be written: {error.strerror}",
-                    hint="Make room or fix the folder's rights; the file is as it was.",
-                ) from error
-
-    @staticmethod
-    def _mode(folder: int, name: str) -> int:
-        try:
-            return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-        except FileNotFoundError:
-            return 0o600
-
-    def _write_new(self, folder: int, name: str, text: str, mode: int) -> None:
-        self._remove(folder, name)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with self.effects(Effect.FILE_CREATE):
-            descriptor = os.open(name, flags, mode, dir_fd=folder)
-        try:
-            with self.effects(Effect.FILE_WRITE):
-                _write_all(descriptor, text.encode())
-            with self.effects(Effect.FILE_SYNC):
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def _remove(self, folder: int, name: str) -> None:
-        with self.effects(Effect.FILE_CLEAR), suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
+        super().__init__(path, _NAMES, effects)
 
     def endpoints(self) -> Endpoints:
         """The addresses that `stack up` wrote; KnownError when they are absent or damaged."""
@@ -143,130 +47,3 @@ class StateFolder:
             raise KnownError(
                 f"{self.path / ENDPOINTS} is damaged: {error!r}", hint="Run `latencydoctor stack up` again."
             ) from error
-
-    @contextmanager
-    def locked(self, run_id: str) -> Iterator[None]:
-        """The folder's one lock. Refused with who holds it; a dead holder's lock is free at once (flock)."""
-        with self._folder() as folder:
-            try:
-                with self.effects(Effect.LOCK_FILE):
-                    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-                    descriptor = os.open(LOCK, flags, 0o600, dir_fd=folder)
-            except OSError as error:
-                raise KnownError(f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check it.") from error
-            try:
-                self._lock(descriptor, fcntl.LOCK_EX)
-                self._take_over(folder, descriptor, run_id)
-                yield
-                with self.effects(Effect.LOCK_CLEAR):
-                    os.ftruncate(descriptor, 0)
-            finally:
-                os.close(descriptor)
-
-    def _take_over(self, folder: int, descriptor: int, run_id: str) -> None:
-        """Names the new holder, and clears what one that was killed left behind."""
-        try:
-            with self.effects(Effect.LOCK_NAME):
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, _myself(run_id), 0)
-            self._remove(folder, _temporary(SETTINGS))
-        except OSError as error:
-            raise KnownError(
-                f"{self.path / LOCK} cannot be used: {error.strerror}", hint="Check the folder."
-            ) from error
-
-    def refuse_locked(self) -> None:
-        """Refused, with who holds it, while another has the lock; writes nothing."""
-        with self._folder() as folder:
-            try:
-                descriptor = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            except OSError:
-                return  # nobody ever took it; whatever else is wrong with it, taking it says
-        try:
-            # A free lock is empty, so the shared lock that asks gets into nobody's way.
-            if os.fstat(descriptor).st_size:
-                self._lock(descriptor, fcntl.LOCK_SH)
-        finally:
-            os.close(descriptor)
-
-    def _lock(self, descriptor: int, kind: int) -> None:
-        """Takes the lock, or is Refused once its holder is known.
-
-        A holder writes itself down just after it got the lock; until then the file is empty, or names the one that died
-        with it.
-        """
-        end_s = time.monotonic() + NAMING_S
-        while True:
-            try:
-                with self.effects(Effect.LOCK_TAKE):
-                    fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                holder = _holder(os.pread(descriptor, 4096, 0))
-                if holder or time.monotonic() >= end_s:
-                    raise Refused(
-                        f"{self.path / SETTINGS} is locked by {holder or UNNAMED}",
-                        hint="Wait until that run has ended; a dead holder's lock is free by itself.",
-                    ) from error
-            else:
-                return
-            time.sleep(0.01)
-
-
-def _open_inside(folder: int, name: str) -> int:
-    """A descriptor of a file below the folder, each step taken from the one before and never through a link."""
-    *folders, last = name.split("/")
-    if not all(_PLAIN_NAME.fullmatch(part) for part in (*folders, last)):
-        raise KnownError(f"{name!r} is not a plain name", hint="Names inside a stack's folder are plain words.")
-    held = [folder]
-    try:
-        for part in folders:
-            held.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))
-        return os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=held[-1])
-    finally:
-        for descriptor in held[1:]:
-            os.close(descriptor)
-
-
-def _myself(run_id: str) -> bytes:
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    told = {"run": run_id, "user": _user(), "host": socket.gethostname(), "pid": os.getpid(), "since": since}
-    return json.dumps(told).encode()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # no name for this number, as in some containers
-        return str(os.getuid())
-
-
-def _holder(content: bytes) -> str:
-    """Who holds the lock, in words; empty while nobody is named who could still hold it."""
-    try:
-        told = json.loads(content)
-        words = [f"{name} {told[name]}" for name in ("run", "user", "host", "pid")]
-        gone = told["host"] == socket.gethostname() and not _alive(int(told["pid"]))
-        return "" if gone else f"{', '.join(words)}, since {told['since']}"
-    except (ValueError, KeyError, TypeError):
-        return ""
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is another user's
-        return True
-    return True
-
-
-def _temporary(name: str) -> str:
-    """One name for all runs, which follow each other under the lock: what a killed one left, the next one removes."""
-    return f".{name}.latencydoctor.tmp"
-
-
-def _write_all(descriptor: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.app.planning import Basis, make_plan, measured_values
-from latencydoctor.errors import UsageError
+from latencydoctor.errors import KnownError, Refused, UsageError
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step
 from latencydoctor.model.evidence import Proof
-from latencydoctor.model.remedy import Plan
-from latencydoctor.remedy.plan_file import plan_to_json
+from latencydoctor.model.remedy import Plan, TargetState
+from latencydoctor.remedy import guards
+from latencydoctor.remedy.plan_file import plan_digest, plan_to_json
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import FakePatient
 from tests.unit.builders import BEFORE, WINDOW, evidence, incident, values
@@ -116,3 +117,35 @@ def test_the_same_grounds_give_the_same_plan(patient: FakePatient) -> None:
     assert plan_to_json(plan(patient, basis)) == plan_to_json(plan(patient, basis))
     other = dataclasses.replace(basis, evidence=evidence(*values({**MEASURED, "e2e_p99_ms": 2141.0})))
     assert plan(patient, basis).digest != plan(patient, other).digest
+
+
+class Narrow(FakePatient):
+    """A patient of which only some keys can be set."""
+
+    keys = frozenset({"inference.batching.max_batch_size"})
+
+    def read(self) -> TargetState:
+        return dataclasses.replace(super().read(), settable=self.keys, limits=("It has no batcher of Triton's kind.",))
+
+
+def test_what_the_target_cannot_set_is_left_out_and_said(tmp_path: Path) -> None:
+    narrow = Narrow(tmp_path / "stack")
+    made = plan(narrow, Basis())
+    assert [one.key for one in made.operations] == ["inference.batching.max_batch_size"]
+    assert made.side_effects[0] == (
+        "Left out, since this target cannot set it: inference.batching.preferred_batch_size, "
+        "inference.batching.timeout_micros. It has no batcher of Triton's kind."
+    )
+    assert guards.check(made, narrow.read()).id == "batch-floor"
+    wide = plan(FakePatient(tmp_path / "wide"), Basis())
+    moved = dataclasses.replace(wide, target=narrow.name, digest="")
+    with pytest.raises(Refused, match="cannot set inference"):
+        guards.check(dataclasses.replace(moved, digest=plan_digest(moved)), narrow.read())
+
+
+def test_a_target_that_can_set_nothing_of_a_fix_is_no_plan(tmp_path: Path) -> None:
+    narrow = Narrow(tmp_path / "stack")
+    narrow.keys = frozenset()
+    with pytest.raises(KnownError, match=r"batch-floor would set inference\..*, which bundled:.* cannot") as told:
+        plan(narrow, Basis())
+    assert told.value.hint == "It has no batcher of Triton's kind."

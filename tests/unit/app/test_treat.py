@@ -17,7 +17,17 @@ from latencydoctor.app.runs import unfinished
 from latencydoctor.app.treat import Tools, make_plan
 from latencydoctor.errors import Held, KnownError, Refused, RollbackFailed, RolledBack, UsageError
 from latencydoctor.journal import JournalFile, JournalFolder
-from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Reading, RunEvent, RunState, RunSummary, TargetState
+from latencydoctor.model.remedy import (
+    Decision,
+    NothingToDo,
+    Plan,
+    Reading,
+    RunEvent,
+    RunState,
+    RunSummary,
+    TargetObject,
+    TargetState,
+)
 from latencydoctor.remedy.plan_file import plan_digest
 from latencydoctor.remedy.settings_text import generation_of, settings_digest
 from latencydoctor.targets.controller_page import ControllerState
@@ -453,9 +463,16 @@ def test_a_change_between_check_and_write_is_refused_and_nothing_is_written(ward
             with tools.changer.hold(run_id):
                 yield
 
-        def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Callable[[], bool]) -> object:
+        def write(
+            self,
+            settings_text: str,
+            *,
+            expected: frozenset[str],
+            cancelled: Callable[[], bool],
+            proof: tuple[TargetObject, ...] = (),
+        ) -> object:
             (ward.state / SETTINGS).write_text(third)
-            return tools.changer.write(settings_text, expected=expected, cancelled=cancelled)
+            return tools.changer.write(settings_text, expected=expected, cancelled=cancelled, proof=proof)
 
     with pytest.raises(Refused, match="changed by someone else"):
         treat.apply(plan, dataclasses.replace(tools, changer=Meddled()))  # type: ignore[arg-type]  # stands in
@@ -625,8 +642,15 @@ class Forgetful:
     def refuse_held(self) -> None:
         self.real.refuse_held()
 
-    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
-        state = self.real.write(settings_text, expected=expected, cancelled=cancelled)
+    def write(
+        self,
+        settings_text: str,
+        *,
+        expected: frozenset[str],
+        cancelled: Cancelled,
+        proof: tuple[TargetObject, ...] = (),
+    ) -> TargetState:
+        state = self.real.write(settings_text, expected=expected, cancelled=cancelled, proof=proof)
         self.writes_left -= 1
         if self.writes_left == 0:
             server = dataclasses.replace(state.objects[1], digest="0" * 64)
@@ -666,8 +690,15 @@ class Busy:
     def hold(self, run_id: str) -> AbstractContextManager[None]:
         return self.changer.hold(run_id)
 
-    def write(self, settings_text: str, *, expected: frozenset[str], cancelled: Cancelled) -> TargetState:
-        return self.changer.write(settings_text, expected=expected, cancelled=cancelled)
+    def write(
+        self,
+        settings_text: str,
+        *,
+        expected: frozenset[str],
+        cancelled: Cancelled,
+        proof: tuple[TargetObject, ...] = (),
+    ) -> TargetState:
+        return self.changer.write(settings_text, expected=expected, cancelled=cancelled, proof=proof)
 
 
 def test_a_run_that_begins_while_a_dry_run_looks_is_named_as_the_holder_and_not_as_unfinished(ward: Ward) -> None:

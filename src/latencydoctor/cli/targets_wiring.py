@@ -1,0 +1,56 @@
+"""The half of the composition root that knows the targets: which one is meant, and the edges that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.model.configuration import Configuration
+from latencydoctor.model.effects import Effects
+
+if TYPE_CHECKING:
+    from latencydoctor.app.ports import AnswerCache, Changer, RunHistory, Target
+
+Now = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One target with its edges. `model` is what verification looks at where the configuration names none."""
+
+    target: Target
+    changer: Changer
+    history: RunHistory
+    cache: AnswerCache | None = None
+    model: str = ""
+
+
+def bound(configuration: Configuration, named: str, now_s: Now, effects: Effects) -> Bound:
+    """The target that --target names, else the configured one; `UsageError` when there is none."""
+    state = named or configuration.bundled_state
+    if not state:
+        raise UsageError(
+            "no target to change is configured",
+            hint="Give --target DIR (a stack's state folder), or write targets: {bundled: {state: DIR}} into the file.",
+        )
+    return _bundled(Path(state), now_s, effects)
+
+
+def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
+    if not state.is_dir():
+        raise KnownError(
+            f"there is no stack in {state}",
+            hint="Start one with `latencydoctor stack up`, or name its folder in the configuration.",
+        )
+    # Triton's client costs half a second to load, and only a change needs it and what goes with it.
+    from latencydoctor.journal import JournalFolder
+    from latencydoctor.targets.answer_cache import BundledAnswerCache
+    from latencydoctor.targets.bundled import BundledTarget
+    from latencydoctor.targets.executor import BundledChanger
+
+    target = BundledTarget(state, effects)
+    history = JournalFolder(state / "journal", now_s, effects)
+    return Bound(target, BundledChanger(target), history, BundledAnswerCache(target.folder))
