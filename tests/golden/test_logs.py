@@ -122,7 +122,7 @@ def answers() -> dict[str, str]:
     window = Window(float("-inf"), float("inf"))
     said = {}
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder, chdir(folder):
-        patch.setattr(logfiles, "scanner_for", lambda _rules: scanner)
+        patch.setattr(logfiles, "log_scanner", lambda _rules: scanner)
         for case in CASES:
             place_logs(case, Path())
             readings = LogFiles([case.id], now_s=lambda: 0.0).read(rules, window)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from latencydoctor.content.reader import Mapping
-from latencydoctor.evidence.logs.engine import PatternError, match_lines
+from latencydoctor.evidence.logs.engine import PatternError, refuse
 from latencydoctor.evidence.logs.quantities import unbounded
 from latencydoctor.model.evidence import Severity
 from latencydoctor.model.rule import Burst, NumberGate, Sequel
@@ -93,7 +93,7 @@ def _patterns(block: Mapping, key: str, *, required: bool, compiled: bool) -> tu
     # Compiling them together is quick; only when that fails does it matter which one it was.
     while compiled and kept:
         try:
-            match_lines(kept)
+            refuse(kept)
             break
         except PatternError as error:
             block.problem(f"{error.message}: {kept.pop(error.index)!r}", key, error.hint)

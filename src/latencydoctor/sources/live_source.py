@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 
 from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
-from latencydoctor.evidence.logs.compiled import scanner_for
 from latencydoctor.evidence.logs.levels import LevelCounter
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
+from latencydoctor.sources.compiled_store import scanner as log_scanner
 from latencydoctor.sources.live_logs import LiveLog, missing, running
 from latencydoctor.sources.log_reading import Reading
 from latencydoctor.sources.log_walk import Portion, stream_steps
@@ -28,10 +28,10 @@ class LiveLogs:
 
     def read(self, rules: Sequence[LogRule], window: Window) -> Readings:
         """Events of `rules` in `window`; a gap for a program that complained."""
-        scanner = scanner_for(rules)
+        scanner = log_scanner(rules)
         reader = LogReader(rules, window, scanner, zone=self._options.zone, redact_prompts=self._options.redact_prompts)
         levels = LevelCounter() if self._options.levels else None
-        reading = Reading(reader, window, ScanAhead(scanner, 0), self._options.on_bytes, levels)
+        reading = Reading(reader, window, ScanAhead(scanner, 0, levels=levels), self._options.on_bytes)
         portion = Portion(CHUNK_BYTES, MAX_UNPACKED_BYTES)
         for log in self._logs:
             with running(log) as program:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from latencydoctor.evidence.logs.blocks import Block, Look, Piece, Seam, number
-from latencydoctor.evidence.logs.compiled import scanner_for
 from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.evidence import Gap, GapReason, LogEvent, QueryRecord, Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
+from latencydoctor.sources.compiled_store import scanner as log_scanner
 from latencydoctor.sources.followed import Followed, lines_as_they_come
 from latencydoctor.sources.log_reading import EMPTY, SOURCE
 
@@ -55,7 +55,7 @@ class Follower:
         self._redact_prompts = redact_prompts
         self._zone = zone
         self._turn = threading.Lock()
-        self._scanner = scanner_for(rules)
+        self._scanner = log_scanner(rules)
         self._levels = LevelCounter() if levels else None
         self.stop = threading.Event()
 

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from latencydoctor.evidence.logs.blocks import Block, Seam
-from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
+from latencydoctor.evidence.logs.blocks import Seam
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.model.evidence import Gap, GapReason, QueryRecord, Window
 from latencydoctor.model.readings import Readings
@@ -38,8 +37,6 @@ class Reading:
     window: Window
     ahead: ScanAhead
     on_bytes: OnBytes = say_nothing
-    levels: LevelCounter | None = None
-    level_counts: LevelCounts = field(default_factory=LevelCounts)
     place: str = ""
     whole: int = 0
     all_bytes: int = 0
@@ -71,8 +68,6 @@ class Reading:
         self._turn_to(file.place)
         self.ended.clear()
         blocks = self.ahead.blocks(self._chunks(steps))
-        if self.levels is not None:
-            blocks = self._with_levels(blocks, self.levels)
         events = self.reader.read(file.place, blocks, self._reference_s(file))
         if self.closed is None:
             self.ended.append((self.place, f"{GapReason.DEADLINE.value} after {self.read_bytes} bytes"))
@@ -81,11 +76,6 @@ class Reading:
     def _reference_s(self, file: Opened) -> float:
         # A window in the past dates stamps better than the time at which somebody copied the file.
         return min(file.modified_s, self.window.end_s)
-
-    def _with_levels(self, blocks: Iterator[Block], levels: LevelCounter) -> Iterator[Block]:
-        for block in blocks:
-            self.level_counts.add(levels.count(block.data))
-            yield block
 
     def _turn_to(self, place: str) -> None:
         self.place, self.read_bytes, self.closed = place, 0, None
@@ -116,7 +106,7 @@ class Reading:
 
     def readings(self) -> Readings:
         """What was found and what was not."""
-        levels = tuple(self.level_counts.histogram().items()) if self.level_counts.lines or self.levels else ()
+        levels = tuple(self.ahead.level_counts.histogram().items()) if self.ahead.counts_levels else ()
         return Readings(
             log_events=self.reader.events(), gaps=tuple(self.gaps), queries=tuple(self.queries), levels=levels
         )

@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 
 from latencydoctor.errors import ContentError
-from latencydoctor.evidence.logs.compiled import scanner_for
 from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.rule import LogRule
+from latencydoctor.sources.compiled_store import scanner as log_scanner
 
 
 class RulesReady:
@@ -33,7 +33,7 @@ class RulesReady:
 
     def _make(self) -> None:
         try:
-            scanner = scanner_for(self.rules)
+            scanner = log_scanner(self.rules)
             scanner.prepare()
             self._made = scanner
         except ContentError as error:

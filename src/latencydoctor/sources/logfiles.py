@@ -13,7 +13,6 @@ from datetime import tzinfo
 from pathlib import Path
 
 from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
-from latencydoctor.evidence.logs.compiled import scanner_for
 from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.evidence.logs.scanner import Scanner
@@ -21,6 +20,7 @@ from latencydoctor.model.evidence import Gap, GapReason, Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
 from latencydoctor.sources import log_jobs
+from latencydoctor.sources.compiled_store import scanner as log_scanner
 from latencydoctor.sources.log_reading import EMPTY, SOURCE, OnBytes, Reading, say_nothing
 from latencydoctor.sources.log_rules_ready import RulesReady
 from latencydoctor.sources.log_targets import Absent, Target, after, place_of, side_by_side, targets
@@ -39,7 +39,7 @@ MAX_UNPACKED_BYTES = 16 * 1024**3
 PROMPT_CHUNK_BYTES = 128 * 1024
 """Read so much at a time where the time is limited: a chunk in which every line matches takes a tenth of a second."""
 
-_SCAN_THREADS = 2
+_SCAN_PROCESSES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ class LogFiles:
             return Readings(gaps=(Gap(SOURCE, GapReason.NOT_CONFIGURED, detail, "`sources.logs` or --log PATH"),))
         if self._ends_s is not None:
             return self._read_until(self._ends_s, rules, window)
-        scanner = scanner_for(rules)
+        scanner = log_scanner(rules)
         if STANDARD_INPUT not in self._paths:
             streams = _streams(self._targets())
             processes = self._processes(streams)
             if processes > 1:
                 return self._read_in_processes(streams, processes, rules, window, scanner)
-        reading = self._reading(rules, window, scanner, _SCAN_THREADS if self._processors() > 1 else 0)
+        reading = self._reading(rules, window, scanner, _SCAN_PROCESSES if self._processors() > 1 else 0)
         reading.follow(self._steps())
         return reading.readings()
 
@@ -131,7 +131,7 @@ class LogFiles:
         def read_one(index: int, on_bytes: OnBytes) -> log_jobs.Part:
             apart = self._reading(rules, window, scanner, on_bytes=on_bytes)
             apart.follow(self._walk(streams[index]))
-            found = apart.reader.export(), tuple(apart.gaps), tuple(apart.queries), apart.level_counts
+            found = apart.reader.export(), tuple(apart.gaps), tuple(apart.queries), apart.ahead.level_counts
             return log_jobs.Part(index, 0, *found)
 
         parts: dict[int, log_jobs.Part] = {}
@@ -149,7 +149,7 @@ class LogFiles:
             whole.reader.merge(mine.counts)
             whole.gaps.extend(mine.gaps)
             whole.queries.extend(mine.queries)
-            whole.level_counts.add(mine.levels or LevelCounts())
+            whole.ahead.level_counts.add(mine.levels or LevelCounts())
         return whole.readings()
 
     def _processors(self) -> int:
@@ -168,12 +168,13 @@ class LogFiles:
         rules: Sequence[LogRule],
         window: Window,
         scanner: Scanner,
-        threads: int = 0,
+        processes: int = 0,
         on_bytes: OnBytes | None = None,
     ) -> Reading:
         reader = LogReader(rules, window, scanner, zone=self._options.zone, redact_prompts=self._options.redact_prompts)
         levels = LevelCounter() if self._options.levels else None
-        return Reading(reader, window, ScanAhead(scanner, threads), on_bytes or self._options.on_bytes, levels)
+        ahead = ScanAhead(scanner, processes, levels=levels)
+        return Reading(reader, window, ahead, on_bytes or self._options.on_bytes)
 
     def _targets(self) -> Iterator[Target | Absent]:
         seen: set[tuple[int, int]] = set()

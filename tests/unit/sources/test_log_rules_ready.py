@@ -39,7 +39,7 @@ def test_it_is_not_waited_for_any_longer_than_there_is_time(monkeypatch: pytest.
         busy.wait(10)
         return Scanner([])
 
-    monkeypatch.setattr(log_rules_ready, "scanner_for", slow)
+    monkeypatch.setattr(log_rules_ready, "log_scanner", slow)
     began_s = time.monotonic()
     assert RulesReady([]).scanner(began_s + 0.1) is None
     assert time.monotonic() - began_s < 2

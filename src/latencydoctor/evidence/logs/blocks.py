@@ -47,9 +47,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What scanning a piece gave: where matches end, ascending, one or more in a line that matches; its newlines."""
+    """What scanning a piece gave: where matches end, ascending, one or more in a line that matches; how many newlines
+    come before each; and how many there are in all."""
 
     ends: list[int]
+    lines: list[int]
     newlines: int
 
 
@@ -57,14 +59,14 @@ class Look:
 class Block:
     """A piece whose first line has the number `first_line`, counted from 1 over the whole stream.
 
-    `ends` is there where it has been scanned before.
+    `look` is there where it has been scanned before.
     """
 
     data: bytes
     first_line: int
     before: bytes = b""
     after: bytes = b""
-    ends: list[int] | None = None
+    look: Look | None = None
     seam: Seam | None = None
 
 
@@ -149,8 +151,7 @@ def number(pieces: Iterable[tuple[Piece, Look | None]]) -> Iterator[Block]:
     first_line = 1
     count = LineCounter()
     for piece, look in pieces:
-        ends = None if look is None else look.ends
-        yield Block(piece.data, first_line, piece.before, piece.after, ends, piece.seam)
+        yield Block(piece.data, first_line, piece.before, piece.after, look, piece.seam)
         first_line += count(piece.data) if look is None else look.newlines
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from latencydoctor.errors import ContentError
 from latencydoctor.evidence.logs.engine import PatternError
-from latencydoctor.evidence.logs.scanner import Scanner
+from latencydoctor.evidence.logs.scanner import CompiledStore, Scanner
 from latencydoctor.evidence.logs.sieve import sieve
 from latencydoctor.model.rule import LogRule
 
@@ -155,14 +155,16 @@ def _related(rules: Sequence[LogRule]) -> set[str]:
     return named | {one.id for one in _all_ways(rules) if one.echoes or one.echo_of}
 
 
-def scanner_for(rules: Sequence[LogRule], engine: str = "") -> Scanner:
+def scanner_for(rules: Sequence[LogRule], engine: str = "", store: CompiledStore | None = None) -> Scanner:
     """The scanner that a reader of these rules needs; `engine` is `hyperscan` or `re2`, by default the best there is.
+
+    With a `store` the same rules are compiled only once.
 
     Raises `ContentError` with the rule's id for a pattern that the engine refuses.
     """
     wanted, excuses = _patterns(rules)
     try:
-        return Scanner(wanted, excuses, engine, seldom=_seldom(rules))
+        return Scanner(wanted, excuses, engine, seldom=_seldom(rules), store=store)
     except PatternError as error:
         pattern = [*wanted, *excuses][error.index]
         culprits = [one.id for one in _all_ways(rules) if pattern in (*_wanted(one), *_excuses(one))]

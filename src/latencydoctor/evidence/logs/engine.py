@@ -7,9 +7,8 @@ they look. Patterns are bytes, case-sensitive unless they start with `(?i)`.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from latencydoctor.errors import ContentError
@@ -34,18 +33,14 @@ TOKEN_KINDS = 256
 
 
 class BlockMatcher(Protocol):
-    """Finds the lines of a block that any of its patterns matches. One serves one thread at a time."""
+    """Finds the lines of a block that any of its patterns matches, one block at a time."""
 
     def ends(self, data: bytes, most: int | None = None) -> list[int]:
         """Offsets where matches end, ascending; at least one inside each line that matches, or each of the first."""
         ...
 
-    def which(self, line: bytes) -> Collection[int]:
-        """The places of the patterns that match one line, in the sequence that was compiled."""
-        ...
-
-    def twin(self) -> BlockMatcher:
-        """Another one for the same patterns, for another thread."""
+    def packed(self) -> bytes:
+        """It as bytes for `blocks_from`, empty where compiling is quicker than reading."""
         ...
 
 
@@ -73,28 +68,23 @@ class PatternError(ContentError):
         self.index = index
 
 
+class _NoBlocks:
+    """What finds nothing, as engines refuse to be of no pattern."""
+
+    def packed(self) -> bytes:
+        return b""
+
+    def ends(self, data: bytes, most: int | None = None) -> list[int]:  # noqa: ARG002 - the protocol's
+        return []
+
+
 class _HyperscanBlocks:
-    def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
+    def __init__(self, module: Any, database: Any) -> None:
         self._module = module
-        self._database = module.Database(mode=module.HS_MODE_BLOCK)
-        ids = list(range(len(patterns)))
-        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
-        self._scratch = None
+        self._database = database
 
-    def which(self, line: bytes) -> Collection[int]:
-        found: set[int] = set()
-
-        def on_match(index: int, _start: int, _end: int, _flags: int, _context: object) -> None:
-            found.add(index)
-
-        self._database.scan(line, match_event_handler=on_match, scratch=self._scratch)
-        return found
-
-    def twin(self) -> _HyperscanBlocks:
-        # The compiled patterns may be shared; what a scan scribbles on may not.
-        other = copy(self)
-        other._scratch = self._module.Scratch(self._database)
-        return other
+    def packed(self) -> bytes:
+        return bytes(self._module.dumpb(self._database))
 
     def ends(self, data: bytes, most: int | None = None) -> list[int]:
         found: list[int] = []
@@ -113,15 +103,25 @@ class _HyperscanBlocks:
 
         # Which is how it tells that it was stopped.
         with suppress(self._module.ScanTerminated):
-            self._database.scan(data, match_event_handler=on_match, scratch=self._scratch)
+            self._database.scan(data, match_event_handler=on_match)
         return found
+
+
+def _hyperscan_database(module: Any, patterns: Sequence[bytes]) -> Any:
+    database = module.Database(mode=module.HS_MODE_BLOCK)
+    ids = list(range(len(patterns)))
+    # Not so that each match is told only once: many patterns together would take ten times as long to compile.
+    database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
+    return database
+
+
+def _hyperscan_blocks(module: Any, patterns: Sequence[bytes]) -> _HyperscanBlocks:
+    return _HyperscanBlocks(module, _hyperscan_database(module, patterns))
 
 
 class _HyperscanTokens:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
-        self._database = module.Database(mode=module.HS_MODE_BLOCK)
-        ids = list(range(len(patterns)))
-        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=0)
+        self._database = _hyperscan_database(module, patterns)
 
     def tokens(self, data: bytes) -> array[int]:
         found = array("q")
@@ -136,11 +136,7 @@ class _HyperscanTokens:
 
 class _HyperscanLines:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
-        self._database = module.Database(mode=module.HS_MODE_BLOCK)
-        ids = list(range(len(patterns)))
-        # Telling each match only once makes many patterns together take ten times as long to compile.
-        flags = module.HS_FLAG_SINGLEMATCH if len(ids) == 1 else 0
-        self._database.compile(expressions=list(patterns), ids=ids, elements=len(ids), flags=flags)
+        self._database = _hyperscan_database(module, patterns)
 
     def which(self, line: bytes) -> frozenset[int]:
         found: set[int] = set()
@@ -152,26 +148,27 @@ class _HyperscanLines:
         return frozenset(found)
 
 
-def _re2_options(module: Any) -> Any:
+_RE2_SEARCH_BYTES = 256 * 1024 * 1024
+_RE2_SET_BYTES = 64 * 1024 * 1024
+"""What RE2 may remember of where it has been; it forgets and goes on when that is full."""
+
+
+def _re2_options(module: Any, most_bytes: int) -> Any:
     options = module.Options()
     # Bytes, whatever they are: as UTF-8, RE2 would refuse to look at the rest of a damaged line.
     options.encoding = module.Options.Encoding.LATIN1
     options.log_errors = False
-    options.max_mem = 256 * 1024 * 1024
+    options.max_mem = most_bytes
     return options
 
 
 class _Re2Blocks:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         either = b"|".join(b"(?:" + pattern + b")" for pattern in patterns)
-        self._pattern = module.compile(either, _re2_options(module))
-        self._lines = _Re2Lines(module, patterns)
+        self._pattern = module.compile(either, _re2_options(module, _RE2_SEARCH_BYTES))
 
-    def which(self, line: bytes) -> Collection[int]:
-        return self._lines.which(line)
-
-    def twin(self) -> _Re2Blocks:
-        return self
+    def packed(self) -> bytes:
+        return b""
 
     def ends(self, data: bytes, most: int | None = None) -> list[int]:
         found: list[int] = []
@@ -188,7 +185,7 @@ class _Re2Blocks:
 class _Re2Tokens:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
         either = b"|".join(b"(" + pattern + b")" for pattern in patterns)
-        self._pattern = module.compile(either, _re2_options(module))
+        self._pattern = module.compile(either, _re2_options(module, _RE2_SEARCH_BYTES))
 
     def tokens(self, data: bytes) -> array[int]:
         found = self._pattern.finditer(data)
@@ -197,7 +194,7 @@ class _Re2Tokens:
 
 class _Re2Lines:
     def __init__(self, module: Any, patterns: Sequence[bytes]) -> None:
-        self._set = module.Set.SearchSet(_re2_options(module))
+        self._set = module.Set.SearchSet(_re2_options(module, _RE2_SET_BYTES))
         for pattern in patterns:
             self._set.Add(pattern)
         self._set.Compile()
@@ -232,18 +229,45 @@ def _compile(
     raise PatternError(0, reason)
 
 
+_BLOCKS: dict[str, Callable[[Any, Sequence[bytes]], BlockMatcher]] = {"hyperscan": _hyperscan_blocks, "re2": _Re2Blocks}
+
+
 def match_blocks(patterns: Sequence[str], engine: str = "") -> BlockMatcher:
     """Compiles patterns for blocks; `PatternError` names the first that is refused."""
-    makers: dict[str, Callable[[Any, Sequence[bytes]], BlockMatcher]]
-    makers = {"hyperscan": _HyperscanBlocks, "re2": _Re2Blocks}
-    return _compile(makers, patterns, engine)
+    return _compile(_BLOCKS, patterns, engine) if patterns else _NoBlocks()
+
+
+def blocks_version(engine: str = "") -> str:
+    """The engine that `match_blocks` takes, with its version."""
+    name = next((one for one in _BLOCKS if one in _modules and engine in ("", one)), "")
+    return f"{name} {getattr(_modules.get(name), '__version__', '')}"
+
+
+def blocks_from(packed: bytes, engine: str = "") -> BlockMatcher | None:
+    """A matcher that was `packed`; None where this engine, or this machine's processor, cannot use it."""
+    module = _modules.get("hyperscan")
+    if module is None or engine not in ("", "hyperscan"):
+        return None
+    try:
+        database = module.loadb(packed, module.HS_MODE_BLOCK)
+        database.scratch = module.Scratch(database)
+    except module.error:
+        return None
+    return _HyperscanBlocks(module, database)
 
 
 def match_lines(patterns: Sequence[str], engine: str = "") -> LineMatcher:
     """Compiles patterns for single lines; `PatternError` names the first that is refused."""
     makers: dict[str, Callable[[Any, Sequence[bytes]], LineMatcher]]
-    makers = {"hyperscan": _HyperscanLines, "re2": _Re2Lines}
+    # Of some hundred patterns at once RE2 is ready in a tenth of the time, and quicker on one line.
+    makers = {"re2": _Re2Lines, "hyperscan": _HyperscanLines}
     return _compile(makers, patterns, engine)
+
+
+def refuse(patterns: Sequence[str]) -> None:
+    """`PatternError` for the first pattern that one of the engines installed here refuses."""
+    for engine in _modules:
+        match_lines(patterns, engine)
 
 
 def match_tokens(patterns: Sequence[str], engine: str = "") -> TokenMatcher:

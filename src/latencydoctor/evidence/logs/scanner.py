@@ -1,20 +1,24 @@
 """Finds the few lines of a log that any pattern could mean, in compiled code, before Python looks at a line.
 
-A `Scanner` has two halves. An `Eye` runs one database of sieves (see `sieve`) over a piece of the raw bytes and may
-work in a thread of its own; `which` says exactly which patterns match a message
-after unwrapping.
+A `Scanner` runs one database of sieves (see `sieve`) over the raw bytes; `which` says exactly which patterns match a
+message after unwrapping.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from typing import Protocol
 
-from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES, Block, LineCounter, Look, Piece, RawLine
+from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES, Block, LineCounter, Look, RawLine
 from latencydoctor.evidence.logs.engine import (
     BlockMatcher,
     LineMatcher,
     PatternError,
+    blocks_from,
+    blocks_version,
     match_blocks,
     match_lines,
 )
@@ -25,8 +29,17 @@ from latencydoctor.evidence.logs.sieve import Sieve, Word, sieve
 _A_FEW = 4
 """More than one, as the coarse form may match where the pattern does not."""
 
-_FEW = 24
-"""So few patterns are asked one by one: the engine takes long to compile a handful together."""
+
+class CompiledStore(Protocol):
+    """Keeps what took long to compile until the next start."""
+
+    def load(self, key: str) -> Sequence[bytes] | None:
+        """What was saved under that key, None where nothing was."""
+        ...
+
+    def save(self, key: str, parts: Sequence[bytes]) -> None:
+        """Keep it, if that can be done."""
+        ...
 
 
 class Scanner:
@@ -34,7 +47,7 @@ class Scanner:
 
     So do the heads of lines at ERROR and above, and what `look_for` names: patterns for raw bytes, as they are. Of
     those `patterns` that are `seldom` asked for (has it ever been seen?) and match everyday lines, the first few lines
-    of a block are enough.
+    of a block are enough. With a `store` the same patterns are compiled only once.
     """
 
     def __init__(
@@ -44,47 +57,41 @@ class Scanner:
         engine: str = "",
         look_for: Sequence[str] = (*LOUD, *ALWAYS_LOOK),
         seldom: Container[str] = (),
+        store: CompiledStore | None = None,
     ) -> None:
         self._engine = engine
-        self._sieves = [_sieve(index, pattern) for index, pattern in enumerate([*patterns, *also])]
-        wanted = list(zip(patterns, self._sieves, strict=False))
-        everyday = {one.form for pattern, one in wanted if pattern in seldom and not one.words}
-        forms = dict.fromkeys(form for _pattern, one in wanted for form in _forms(one) if form not in everyday)
-        self._forms = list(forms | dict.fromkeys(look_for))
-        self._seldom = sorted(everyday)
+        self._told_apart = [*patterns, *also]
         self._lines_in = LineCounter()
-        self._eye: Eye | None = None
-        self._which = _Which([*patterns, *also], self._sieves, engine)
+        self._which: LineMatcher | None = None
+        self._store = store
+        self._key = _key([*patterns, *also], look_for, [one for one in patterns if one in seldom], engine)
+        self._matchers = _kept(store, self._key, engine)
+        self._sets: list[list[str]] = []
+        if self._matchers is None:
+            self._sets = _sets(patterns, self._told_apart, look_for, seldom)
 
     def prepare(self) -> None:
         """Compile what looking at the first block needs; otherwise that happens then."""
-        if self._eye is None:
-            forms = [[form] for form in self._seldom]
-            if self._forms:
-                forms.insert(0, self._forms)
-            matchers = [match_blocks(one, self._engine) for one in forms]
-            blocks = matchers.pop(0) if self._forms else None
-            self._eye = Eye(blocks, matchers)
-            self._which.prepare(blocks, self._forms)
-
-    def eye(self) -> Eye:
-        """One half of it for another thread: what looks at pieces."""
-        self.prepare()
-        assert self._eye is not None
-        return self._eye.twin()
+        if self._matchers is None:
+            self._matchers = [match_blocks(one, self._engine) for one in self._sets]
+            parts = [one.packed() for one in self._matchers]
+            if self._store is not None and all(parts):
+                self._store.save(self._key, parts)
+        if self._which is None and self._told_apart:
+            self._which = match_lines(self._told_apart, self._engine)
 
     def which(self, text: str) -> frozenset[int]:
         """The patterns that match a text; `also` patterns are numbered after the others."""
-        self.prepare()
-        return self._which(text.encode("utf-8", "replace"))
+        if self._which is None:
+            self.prepare()
+        return self._which.which(text.encode("utf-8", "replace")) if self._which is not None else frozenset()
 
     def candidates(self, block: Block) -> Iterator[RawLine]:
         """The lines of a block that may match, in order."""
         data = block.data
         line_end = -1
-        number = block.first_line
-        counted_to = 0
-        for end in self._ends(data) if block.ends is None else block.ends:
+        look = block.look or self._where(data)
+        for end, line in zip(look.ends, look.lines, strict=True):
             if end <= line_end:
                 continue
             start = data.rfind(b"\n", 0, end - 1) + 1
@@ -92,87 +99,62 @@ class Scanner:
             line_end = len(data) if newline < 0 else newline
             if end - start > MAX_LINE_BYTES:
                 continue
-            number += self._lines_in(data, counted_to, start)
-            counted_to = start
-            line = data[start : min(line_end, start + MAX_LINE_BYTES)].rstrip(b"\r")
-            yield RawLine(number, line, block, start, line_end)
+            shown = data[start : min(line_end, start + MAX_LINE_BYTES)].rstrip(b"\r")
+            yield RawLine(block.first_line + line, shown, block, start, line_end)
+
+    def look(self, data: bytes) -> Look:
+        """Scan a piece beforehand: where candidates are, in which lines, and how many lines it has."""
+        seen = self._where(data)
+        last = seen.ends[-1] - 1 if seen.ends else 0
+        rest = self._lines_in(data, last, len(data))
+        return Look(seen.ends, seen.lines, (seen.lines[-1] if seen.lines else 0) + rest)
+
+    def _where(self, data: bytes) -> Look:
+        """The same without the lines behind the last candidate."""
+        if self._matchers is None:
+            self.prepare()
+        ends = self._ends(data)
+        lines: list[int] = []
+        line = counted_to = 0
+        for end in ends:
+            line += self._lines_in(data, counted_to, end - 1)
+            counted_to = end - 1
+            lines.append(line)
+        return Look(ends, lines, line)
 
     def _ends(self, data: bytes) -> list[int]:
-        self.prepare()
-        assert self._eye is not None
-        return self._eye.ends(data)
+        """Where candidates are: all that the first matcher finds, of those that are seldom asked for only a few."""
+        assert self._matchers is not None
+        found = [end for one in self._matchers[1:] for end in one.ends(data, _A_FEW)]
+        ends = self._matchers[0].ends(data)
+        return sorted([*ends, *found]) if found else ends
 
 
-class Eye:
-    """Looks at pieces in one thread. Other threads run while it does.
-
-    `blocks` finds all lines, each of `seldom` only the first few.
-    """
-
-    def __init__(self, blocks: BlockMatcher | None, seldom: Sequence[BlockMatcher]) -> None:
-        self._blocks = blocks
-        self._seldom = tuple(seldom)
-        self._count = LineCounter()
-
-    def twin(self) -> Eye:
-        """Another one for the same patterns."""
-        return Eye(self._blocks.twin() if self._blocks else None, [one.twin() for one in self._seldom])
-
-    def ends(self, data: bytes) -> list[int]:
-        """Where candidates are."""
-        found = self._blocks.ends(data) if self._blocks else []
-        more = [end for one in self._seldom for end in one.ends(data, _A_FEW)]
-        return sorted([*found, *more]) if more else found
-
-    def look(self, piece: Piece) -> Look:
-        """Scan a piece: where candidates are, and how many lines it has."""
-        return Look(self.ends(piece.data), self._count(piece.data))
+def _sets(
+    patterns: Sequence[str], told_apart: Sequence[str], look_for: Sequence[str], seldom: Container[str]
+) -> list[list[str]]:
+    """What to look for in raw bytes: everything at once, then each form of which a few places are enough."""
+    sieves = [_sieve(index, pattern) for index, pattern in enumerate(told_apart)]
+    wanted = list(zip(patterns, sieves, strict=False))
+    everyday = {one.form for pattern, one in wanted if pattern in seldom and not one.words}
+    forms = dict.fromkeys(form for _pattern, one in wanted for form in _forms(one) if form not in everyday)
+    return [list(forms | dict.fromkeys(look_for)), *([form] for form in sorted(everyday))]
 
 
-class _Which:
-    """Which patterns match a line: those whose sieve lets it pass are compiled, each when it first comes up.
+def _key(patterns: Sequence[str], look_for: Sequence[str], seldom: Sequence[str], engine: str) -> str:
+    """Names exactly what is compiled, and with what."""
+    text = json.dumps([patterns, look_for, seldom, blocks_version(engine)])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    `blocks` knows the sieves in `forms` already.
-    """
 
-    def __init__(self, patterns: list[str], sieves: list[Sieve], engine: str) -> None:
-        self._patterns = patterns
-        self._sieves = sieves
-        self._engine = engine
-        self._parts: list[tuple[BlockMatcher, list[list[int]]]] = []
-        self._exact: dict[int, LineMatcher] = {}
-
-    def prepare(self, blocks: BlockMatcher | None, forms: Sequence[str]) -> None:
-        """Make ready; `blocks` is a matcher of `forms`, which need not be compiled again."""
-        meant: dict[str, list[int]] = {}
-        for index, one in enumerate(self._sieves):
-            for form in _forms(one):
-                meant.setdefault(form, []).append(index)
-        if blocks is not None:
-            self._parts.append((blocks, [meant.pop(form, []) for form in forms]))
-        if meant:
-            self._parts.append((match_blocks(list(meant), self._engine), list(meant.values())))
-
-    def __call__(self, line: bytes) -> frozenset[int]:
-        return frozenset(index for index in self._possible(line) if self._is(index, line))
-
-    def _possible(self, line: bytes) -> Iterable[int]:
-        if len(self._patterns) <= _FEW:
-            return range(len(self._patterns))
-        found: set[int] = set()
-        for matcher, meant in self._parts:
-            for one in matcher.which(line):
-                found.update(meant[one])
-        return found
-
-    def _is(self, index: int, line: bytes) -> bool:
-        text = self._sieves[index].exact
-        if text:
-            return text.encode() in line
-        matcher = self._exact.get(index)
-        if matcher is None:
-            matcher = self._exact[index] = match_lines([self._patterns[index]], self._engine)
-        return bool(matcher.which(line))
+def _kept(store: CompiledStore | None, key: str, engine: str) -> list[BlockMatcher] | None:
+    """The matchers that an earlier start compiled, None where there are none or this machine cannot use them."""
+    parts = store.load(key) if store is not None else None
+    if not parts:
+        return None
+    found = [blocks_from(part, engine) for part in parts]
+    usable = [one for one in found if one is not None]
+    return usable if len(usable) == len(found) else None
 
 
 def _sieve(index: int, pattern: str) -> Sieve:

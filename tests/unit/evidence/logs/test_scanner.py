@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,6 @@ from latencydoctor.evidence.logs.blocks import (
     MAX_LINE_BYTES,
     Block,
     LineCounter,
-    Piece,
     RawLine,
     cut,
     number,
@@ -91,7 +92,7 @@ def test_excuse_alone_is_no_candidate_and_no_pattern_spans_lines() -> None:
 def test_pieces_may_be_scanned_before_they_are_numbered() -> None:
     data = [b"hay\nneedle\nhay\nho", b"t\na b\n", b"needle\n"]
     pieces = list(cut(data))
-    looks = [SCANNER.eye().look(piece) for piece in reversed(pieces)][::-1]
+    looks = [SCANNER.look(piece.data) for piece in reversed(pieces)][::-1]
     lines = [line for block in number(zip(pieces, looks, strict=True)) for line in SCANNER.candidates(block)]
     assert [(line.number, line.data) for line in lines] == [(2, b"needle"), (5, b"a b"), (6, b"needle")]
     assert [line.lines_after() for line in lines] == [[b"hay", b"hot", b"a b"], [b"needle"], []]
@@ -178,9 +179,57 @@ def test_of_everyday_lines_that_are_seldom_asked_for_the_first_few_of_a_block_ar
     data = b"needle\n" + b"POST /v1 200 OK\n" * 99 + b"needle\n" + b"gryphons served\n" * 99
     for lines in (
         [line.number for line in scanner.candidates(Block(data, 1))],
-        [line.number for line in scanner.candidates(Block(data, 1, ends=scanner.eye().look(Piece(data)).ends))],
+        [line.number for line in scanner.candidates(Block(data, 1, look=scanner.look(data)))],
     ):
         assert lines[:2] == [1, 2]
         assert 101 in lines
         assert 1 <= len([number for number in lines if 2 <= number <= 100]) <= 8
         assert len([number for number in lines if number > 101]) == 99
+
+
+class Shelf(dict[str, list[bytes]]):
+    """A store in memory."""
+
+    def load(self, key: str) -> list[bytes] | None:
+        return self.get(key)
+
+    def save(self, key: str, parts: Sequence[bytes]) -> None:
+        self[key] = list(parts)
+
+
+def test_what_was_compiled_once_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hyperscan", reason="hyperscan is not installed, and RE2 compiles as quickly as it would read")
+    shelf = Shelf()
+    everyday = r"POST .{0,20} 200\b"
+    data = b"hay\nneedle\nPOST /v1 200 OK\n"
+    expected = [line.number for line in Scanner([*PATTERNS, everyday], seldom={everyday}).candidates(Block(data, 1))]
+    Scanner([*PATTERNS, everyday], seldom={everyday}, store=shelf).prepare()
+    assert len(shelf) == 1
+    monkeypatch.setattr("latencydoctor.evidence.logs.scanner.match_blocks", None)
+    again = Scanner([*PATTERNS, everyday], seldom={everyday}, store=shelf)
+    assert [line.number for line in again.candidates(Block(data, 1))] == expected == [2, 3]
+    assert again.which("needle") == {0}
+
+
+@pytest.mark.parametrize("kept", [[], [b""], [b"anything else"]])
+def test_what_was_kept_and_cannot_be_used_is_compiled_anew(kept: list[bytes]) -> None:
+    class Broken(Shelf):
+        def load(self, key: str) -> list[bytes] | None:
+            return kept
+
+    assert [line.number for line in found(b"hay\nneedle\n", scanner=Scanner(PATTERNS, store=Broken()))] == [2]
+
+
+@pytest.mark.parametrize("other", [{"patterns": ["needles"]}, {"also": ["y"]}, {"look_for": ["z"]}, {"engine": "re2"}])
+def test_other_patterns_are_kept_apart(other: dict[str, Any]) -> None:
+    asked: list[str] = []
+
+    class Noting(Shelf):
+        def load(self, key: str) -> list[bytes] | None:
+            asked.append(key)
+            return None
+
+    plain: dict[str, Any] = {"patterns": ["needle"], "also": ["x"], "look_for": []}
+    for arguments in (plain, plain, plain | other):
+        Scanner(**arguments, store=Noting())
+    assert asked[0] == asked[1] != asked[2]
