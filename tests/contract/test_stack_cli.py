@@ -67,6 +67,23 @@ def test_settings_are_rendered_without_a_stack_and_nothing_is_written(
     assert not state.exists()
 
 
+def test_rendered_settings_that_fight_each_other_are_remarked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("LATENCYDOCTOR_TOOLS", raising=False)
+    settings = tmp_path / "mine.yaml"
+    settings.write_text(
+        "inference: {batching: {preferred_batch_size: 8, max_batch_size: 32, timeout_micros: 0},"
+        " priority_levels: true}\n"
+    )
+    named = ["render", "--state", str(tmp_path / "state"), "--settings", str(settings)]
+    result = cli.invoke(app, named)
+    assert "remark: the preferred size is 8 of 32 and there is no wait: a backlog leaves in batches of" in result.stderr
+    told = json.loads(cli.invoke(app, [*named, "--format", "json"]).stdout)
+    assert [one["id"] for one in told["remarks"]] == ["preferred-size-ceiling"]
+
+
 def test_two_at_once_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = Layout(tmp_path / "state")
     layout.create()

@@ -12,9 +12,11 @@ import typer
 from latencydoctor.cli import unfinished
 
 if TYPE_CHECKING:
+    from latencydoctor.model.remark import Remark
     from latencydoctor.stack.endpoints import Endpoints
     from latencydoctor.stack.layout import Layout
     from latencydoctor.stack.prepare import Rendered
+    from latencydoctor.stack.settings import Settings
     from latencydoctor.stack.status import StackStatus
 
 app = typer.Typer(no_args_is_help=True, help="Run the bundled serving stack: Triton, cache, gateway, Prometheus.")
@@ -181,13 +183,37 @@ def render(
     _check_format(form)
     from dataclasses import asdict
 
+    from latencydoctor.stack.prepare import UpOptions, wanted_settings
     from latencydoctor.stack.preview import preview
 
-    shown = preview(_layout(state), settings)
+    layout = _layout(state)
+    shown = preview(layout, settings)
+    remarks = _remarks(wanted_settings(layout, UpOptions(settings_file=settings)))
     if form == "json":
-        typer.echo(json.dumps(asdict(shown)))
+        typer.echo(json.dumps(asdict(shown) | {"remarks": [asdict(one) for one in remarks]}))
         return
     _print_rendered(shown)
+    for one in remarks:
+        typer.echo(f"remark: {one}", err=True)
+
+
+def _remarks(settings: Settings) -> tuple[Remark, ...]:
+    """What is worth a look in the settings, held against the doctor's own default SLO."""
+    from latencydoctor.model.configuration import Slo
+    from latencydoctor.remedy.batching_lint import Around, Batcher, lint
+
+    inference, batching = settings.inference, settings.inference.batching
+    classes = (("vip", inference.priorities.vip), ("standard", inference.priorities.standard))
+    batcher = Batcher(
+        batching.enabled,
+        (batching.preferred_batch_size,) if batching.preferred_batch_size else (),
+        batching.max_batch_size,
+        batching.timeout_micros / 1000,
+        levels=max(level for _, level in classes) if inference.priority_levels else 0,
+        default_level=inference.priorities.standard if inference.priority_levels else 0,
+        classes=classes,
+    )
+    return lint(batcher, Around(Slo().p99_ms, inference.deadline_ms))
 
 
 def _print_rendered(shown: Rendered) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencydoctor.app.ports import Observer
+from latencydoctor.app.remarks import remarks_on
 from latencydoctor.app.witness import ask_queue
 from latencydoctor.cli import targets_wiring as targets
 from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
@@ -122,6 +123,7 @@ def diagnose(request: DiagnoseRequest, observer: Observer = silent) -> Diagnosed
         Knowledge(playbook, content.causes, configuration.thresholds),
         lambda rule, seen: ask_queue(rule, seen, slo_p99_ms),
     )
+    diagnosis = replace(diagnosis, remarks=remarks_on(evidence, configuration.slo))
     return Diagnosed(collected, evidence, diagnosis, configuration)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from latencydoctor.model.evidence import Gap, Incident, LogEvent, Proof, QueryRecord, Selection, Severity, Window
+from latencydoctor.model.remark import Remark
 
 
 class Answer(StrEnum):
@@ -183,6 +184,7 @@ class Diagnosis:
     `contributing` are further causes that hold, the likelier first. `deciding` is the one missing signal that would
     decide most; `candidates` are what it may be where that is not settled, the nearest first. `path` and `ruled_out`
     are the playbook's questions; `causes_ruled_out` the cause rules. `timeline` is what began when, earliest first.
+    `remarks` are about the settings in effect, whatever the cause.
     """
 
     selection: Selection
@@ -210,3 +212,4 @@ class Diagnosis:
     deciding: Gap | None = None
     candidates: tuple[Candidate, ...] = ()
     timeline: tuple[Moment, ...] = ()
+    remarks: tuple[Remark, ...] = ()

@@ -16,6 +16,7 @@ from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
 from latencydoctor.remedy import batch_floor, cache_warmup, revert_change
 from latencydoctor.remedy.batch_floor import BatchFloor
+from latencydoctor.remedy.batching_lint import Around, noted
 from latencydoctor.remedy.change import Change
 
 MAX_BATCH = 1024
@@ -82,7 +83,11 @@ FIXES: dict[str, Fix] = {
         Fix(
             id=batch_floor.FIX_ID,
             title="Let requests share executions: a preferred batch size with a bounded wait",
-            propose=lambda state, now: batch_floor.propose(state, now.wanted, now.arrival_rps),
+            propose=lambda state, now: noted(
+                batch_floor.propose(state, now.wanted, now.arrival_rps),
+                state,
+                Around(now.slo.p99_ms, state.deadline_ms, now.arrival_rps),
+            ),
             bounds=(
                 Bound(batch_floor.ENABLED, words=("true",)),
                 Bound(batch_floor.PREFERRED, 1, MAX_BATCH),

@@ -70,6 +70,8 @@ def _diagnosis(result: Diagnosis) -> list[str]:
             for step in result.path
         )
         lines += table(("question", "answer", "numbers"), rows)
+    if result.remarks:
+        lines += ["## Settings worth a look", "", *(f"- {markdown(str(one))}" for one in result.remarks), ""]
     lines += _ledger(result) + in_markdown(result) + _logs(result) + suspects(result) + _missing(result)
     return lines
 

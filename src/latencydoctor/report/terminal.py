@@ -8,6 +8,7 @@ from rich.text import Text
 
 from latencydoctor.model.diagnosis import Answer, Cause, Diagnosis, Finding, LedgerRow, Step
 from latencydoctor.model.evidence import Gap, GapReason, IncidentState
+from latencydoctor.model.remark import Remark
 from latencydoctor.report.foreign import clean, plain
 from latencydoctor.report.onset import on_screen
 from latencydoctor.report.suspects import beside_the_cause
@@ -24,6 +25,7 @@ _ANSWER_STYLE = {Answer.YES: "bold red", Answer.NO: "green", Answer.UNKNOWN: "ye
 _BAR_WIDTH = 20
 _WIDE = 120
 _SHOWN_GAPS = 6
+_SHOWN_REMARKS = 2
 _SHOWN_SHARE_RATIO = 0.02
 
 
@@ -35,6 +37,7 @@ def show(result: Diagnosis, console: Console, *, verbose: bool = False) -> None:
     elif result.inconclusive and result.incident.state is IncidentState.INCIDENT:
         rows.append(line("CAUSE", Text(f"cannot tell: {result.inconclusive}", style="yellow")))
     rows += beside_the_cause(result, verbose=verbose)
+    rows += _remarks(result.remarks, verbose)
     if result.path:
         rows.append(block("PATH", _path(result.path, verbose)))
     if result.ledger and result.incident.state is IncidentState.INCIDENT:
@@ -167,6 +170,14 @@ def _logs(result: Diagnosis) -> RenderableType:
         told.append_text(plain(event.line, style="dim"))
         table.add_row(Text(event.severity.value), told)
     return table
+
+
+def _remarks(remarks: tuple[Remark, ...], verbose: bool) -> list[RenderableType]:
+    shown = remarks if verbose else remarks[:_SHOWN_REMARKS]
+    rows = [Text(clean(str(one)), style="yellow") for one in shown]
+    if len(remarks) > len(shown):
+        rows.append(Text(f"and {len(remarks) - len(shown)} more (--verbose)", style="dim"))
+    return [block("SETTINGS", Group(*rows))] if rows else []
 
 
 def _missing(result: Diagnosis, verbose: bool) -> Text:

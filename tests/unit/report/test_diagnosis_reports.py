@@ -12,6 +12,7 @@ from rich.console import Console
 from latencydoctor.diagnosis.rank import diagnose
 from latencydoctor.model.diagnosis import Answer, Diagnosis, Forecasted
 from latencydoctor.model.evidence import Evidence, IncidentState, Selection
+from latencydoctor.model.remark import Remark
 from latencydoctor.report import machine, markdown, terminal
 from tests.unit.builders import event, evidence, gap, measure, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
@@ -130,3 +131,20 @@ def test_markdown_keeps_hostile_text_inside_its_cell() -> None:
     assert rows[0].count("|") == 6
     assert "Simulated accelerator" in text
     assert "| queue time | 1,400 ms > 50 ms | 3 ms |" in text
+
+
+REMARKS = tuple(Remark(f"r{number}", f"{HOSTILE} {number}", "it costs", "write less") for number in range(3))
+
+
+def test_remarks_on_settings_stand_below_the_cause_two_of_them_unless_asked_for_all() -> None:
+    told = replace(result(), remarks=REMARKS)
+    short, whole = screen(told, 120), screen(told, 120, verbose=True)
+    assert "SETTINGS" in short
+    assert short.count("it costs; write less") == 2
+    assert "and 1 more (--verbose)" in short
+    assert whole.count("it costs; write less") == 3
+    assert "\x1b" not in whole
+    assert "## Settings worth a look" in markdown.diagnosis(told)
+    assert "\x1b" not in markdown.diagnosis(told)
+    assert [one["id"] for one in json.loads(machine.diagnosis(told))["remarks"]] == ["r0", "r1", "r2"]
+    assert "SETTINGS" not in screen(result(), 120)
