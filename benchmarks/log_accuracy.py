@@ -175,7 +175,7 @@ def _compile_once() -> None:
     """A worker reads many small files: what its rules compile to is kept from one to the next."""
     from latencydoctor.evidence.logs.reader import scanner_for
 
-    mock.patch("latencydoctor.sources.logfiles.scanner_for", cache(scanner_for)).start()
+    mock.patch("latencydoctor.sources.logfiles.log_scanner", cache(scanner_for)).start()
 
 
 @cache
