@@ -3,8 +3,9 @@
 One log of mixed programs with 0.1 % and with 1 % of lines that a rule knows, warm. Ripgrep counts the lines that any
 shipped pattern matches (`rg -c -a -f`), and for the histogram of levels the lines of each level (`rg -c`), with the
 patterns that tell levels in all formats, and with bare words for comparison. Ours is the whole command, start
-included, and the same without the start. Medians of runs that take turns. The last line is one JSON object; each
-ratio is ripgrep's seconds over ours.
+included, and the same without the start. Medians of runs that take turns. Beside them, once: Python's own `re` with
+the same patterns, and lnav with a single filter, where it is installed. The last line is one JSON object; each ratio is
+ripgrep's seconds over ours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.logs_lines import write
@@ -37,10 +38,10 @@ _LOGS = (sys.executable, "-m", "latencydoctor", "logs", "--exit-zero", "--format
 _MIB = 1024 * 1024
 
 
-def seconds(argv: Sequence[str]) -> float:
+def seconds(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> float:
     """How long a command takes; it may find nothing."""
     began_s = time.perf_counter()
-    done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     took_s = time.perf_counter() - began_s
     if done.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(argv[:3])} failed: {done.stderr[-500:]}")
@@ -72,8 +73,16 @@ def each_level(path: Path, patterns: Sequence[str]) -> Callable[[], float]:
 def _rg() -> str:
     found = shutil.which("rg")
     if found is None:
-        raise SystemExit("ripgrep is not installed: apt-get install ripgrep")
+        raise SystemExit(
+            "ripgrep is what the ratios are measured against, and it is not installed: apt-get install ripgrep"
+        )
     return found
+
+
+def version_of(program: str) -> str:
+    """What a program says of its version, first line."""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)
+    return (done.stdout.splitlines() or [f"{program}, which tells no version"])[0]
 
 
 def plain_re(path: Path, patterns: Sequence[str]) -> float:
@@ -191,23 +200,27 @@ def curve(folder: Path) -> None:
         path.unlink()
 
 
-def lnav(path: Path) -> None:
-    """lnav beside it, where it is installed."""
+def lnav(path: Path, home: Path) -> None:
+    """lnav beside it, where it is installed: it indexes the file and keeps the lines of one text. `home` is its own."""
     program = shutil.which("lnav")
     if program is None:
-        print("lnav is not installed here")
+        print("lnav is not installed: nothing to show beside ours (apt-get install lnav)")
         return
-    took_s = seconds([program, "-n", "-c", ":filter-in Request timeout expired", str(path)])
-    print(f"lnav, one filter: {took_s:.2f} s")
+    own = os.environ | {"HOME": str(home), "XDG_CONFIG_HOME": str(home)}
+    took_s = seconds([program, "-n", "-c", ":filter-in Request timeout expired", str(path)], own)
+    rate = path.stat().st_size / took_s / 1e6
+    print(f"{version_of(program)}, one filter and no classes: {took_s:.2f} s, {rate:.0f} MB/s")
 
 
 def main() -> None:
+    anchor = _rg()
     patterns = patterns_of(load_log_rules(locate(None)))
+    print(f"beside {version_of(anchor)}")
     with tempfile.TemporaryDirectory(prefix="bench-logs-") as name:
         folder = Path(name)
         found = compare(folder, patterns)
         found["rss_mb"] = peak_private_mb(folder / "1pct.log")
-        lnav(folder / "sparse.log")
+        lnav(folder / "sparse.log", folder)
         for one in SHARES:
             (folder / f"{one}.log").unlink()
         curve(folder)
