@@ -11,7 +11,19 @@ from types import FrameType
 import typer
 
 from latencydoctor import __version__
-from latencydoctor.cli import configuration, diagnose, drill, exit_codes, forecast, logs, rules, stack, streams, treat
+from latencydoctor.cli import (
+    configuration,
+    diagnose,
+    drill,
+    exit_codes,
+    forecast,
+    logs,
+    quantise,
+    rules,
+    stack,
+    streams,
+    treat,
+)
 from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.errors import KnownError, LatencyDoctorError
 
@@ -30,6 +42,7 @@ app.command()(treat.plan)
 app.command()(treat.apply)
 app.command()(treat.rollback)
 app.add_typer(treat.runs_app, name="runs")
+app.command()(quantise.quantise)
 app.command()(logs.logs)
 app.add_typer(rules.app, name="rules")
 app.add_typer(configuration.app, name="config")

@@ -13,6 +13,7 @@ from latencydoctor.model.effects import Effects
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import AnswerCache, Changer, RunHistory, Target
+    from latencydoctor.model.builds import ModelBuild
 
 Now = Callable[[], float]
 
@@ -54,3 +55,10 @@ def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
     target = BundledTarget(state, effects)
     history = JournalFolder(state / "journal", now_s, effects)
     return Bound(target, BundledChanger(target), history, BundledAnswerCache(target.folder))
+
+
+def read_build(folder: Path) -> ModelBuild:
+    """The INT8 build in this folder; KnownError when it is damaged."""
+    from latencydoctor.targets import model_builds
+
+    return model_builds.read_build(folder)

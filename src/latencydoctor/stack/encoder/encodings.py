@@ -108,6 +108,12 @@ def prepare(corpus: Corpus, model: Path, cache: Path, progress: Callable[[int, i
     encoder = OnnxEncoder(model, threads=len(os.sched_getaffinity(0)))
     encodings = compute(corpus, TextTokenizer(), encoder, progress)
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    save(path, encodings)
+    return path
+
+
+def save(path: Path, encodings: Encodings) -> None:
+    """Writes what `load` reads, whole or not at all. OSError passes."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp.npz")
     try:
         np.savez(
@@ -120,7 +126,6 @@ def prepare(corpus: Corpus, model: Path, cache: Path, progress: Callable[[int, i
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    return path
 
 
 def _content_hash(corpus: Corpus, model: Path) -> str:
