@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ class Service:
         self.service_s = 0.02
         self.status = 200
         self.cut_short = False
+        self.sheds = False
         self.stalled_until_s = 0.0
         self.connections: list[asyncio.Transport] = []
         self.asked: list[dict[str, str]] = []
@@ -62,7 +64,9 @@ class Service:
         if self.cut_short:
             content = content[:5]
         length = 100 if self.cut_short else len(content)
-        reply = f"HTTP/1.1 {self.status} Said\r\nContent-Length: {length}\r\n\r\n".encode() + content
+        later = "retry-after: 2\r\n" if self.sheds and ask["priority"] == "standard" else ""
+        status = 503 if later else self.status
+        reply = f"HTTP/1.1 {status} Said\r\n{later}Content-Length: {length}\r\n\r\n".encode() + content
         return max(self.service_s, self.stalled_until_s - time.monotonic()), reply
 
     def close(self) -> None:
@@ -211,6 +215,20 @@ def test_a_quick_failure_is_no_quick_answer(service: Service, tmp_path: Path, fa
     assert found.p50_ms == pytest.approx(700.0)
 
 
+def test_what_is_turned_away_until_later_is_told_from_what_fails(service: Service, tmp_path: Path) -> None:
+    service.sheds = True
+    mixed = Mix(hot_count=5, vip_share_ratio=0.3)
+    with LocustRunner(tmp_path).start(replace(plan_for(service, Phase("a", 100.0, 0.6)), mix=mixed)) as load:
+        wait_for_end(load, 4.0)
+        (phase,) = load.phases_started()
+        found = load.window(phase.start_s, phase.start_s + 0.6)
+    assert found.vip is not None
+    assert found.standard is not None
+    assert found.vip.answered_count == found.vip.offered_count > 5
+    assert found.standard.shed_count == found.standard.offered_count > 15
+    assert (found.standard.failed_count, found.standard.p99_ms) == (0, None)
+
+
 def test_phases_switch_when_told_and_the_bound_holds(service: Service, tmp_path: Path) -> None:
     phases = (Phase("calm", 20.0, None), Phase("crowd", 200.0, None))
     with LocustRunner(tmp_path).start(plan_for(service, *phases, bound_s=2)) as load:
@@ -250,6 +268,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_samples(service: Service, tmp_pa
 
 PARENT = """
 import os, sys, time
+from dataclasses import replace
 from pathlib import Path
 from latencydoctor.load import plan_file
 from latencydoctor.load.runner import LocustRunner

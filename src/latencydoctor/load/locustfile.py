@@ -70,20 +70,24 @@ class Client:
             concurrency=min(in_flight, _allow_files(in_flight + _SPARE_FILES) - _SPARE_FILES),
         )
 
-    def answer(self, body: bytes, timeout_s: float) -> tuple[int, bool]:
-        """HTTP status and whether the cache answered; status 0 when nothing came in time or the connection broke."""
+    def answer(self, body: bytes, timeout_s: float) -> tuple[int, bool, bool]:
+        """HTTP status, whether the cache answered, and whether it was turned away and told when to come back.
+
+        Status 0: nothing came in time or the connection broke.
+        """
         timer = gevent.Timeout(timeout_s)
         try:
             with timer:
                 response = self._client.request("POST", self._path, body)
                 content = response.read(_ANSWER_LIMIT_BYTES)
-                return response.status_code, b'"cached"' in content and _cached(content)
+                shed = response.status_code == 503 and response.get("retry-after") is not None
+                return response.status_code, b'"cached"' in content and _cached(content), shed
         except gevent.Timeout as expired:
             if expired is not timer:
                 raise
         except (OSError, HTTPParseError):
             pass
-        return 0, False
+        return 0, False, False
 
 
 def _cached(content: bytes) -> bool:
@@ -155,20 +159,21 @@ class OpenLoop:
         body = json.dumps({"question": ask.question, "session": ask.session, "priority": ask.priority}).encode()
         self._sent += 1
         self._in_flight[self._sent] = due.at_s
-        self._pool.spawn(self._ask, self._sent, due, body)
+        self._pool.spawn(self._ask, self._sent, due, body, ask.priority == "vip")
         # Without this a generator that has fallen behind would start requests but never let one run.
         gevent.sleep(0)
 
-    def _ask(self, number: int, due: Due, body: bytes) -> None:
+    def _ask(self, number: int, due: Due, body: bytes, vip: bool) -> None:
         late_s = time.monotonic() - due.at_s
         left_s = self._deadline_s - late_s
-        status, cached = self._client.answer(body, left_s) if left_s > 0 else (0, False)
+        status, cached, shed = self._client.answer(body, left_s) if left_s > 0 else (0, False, False)
         latency_s = time.monotonic() - due.at_s
         if not 200 <= status < 300:
             # A refused request is not a quick one: its asker has no answer when the deadline comes.
             latency_s = self._deadline_s
         latency_ms = min(latency_s, self._deadline_s) * 1000
-        self._writer.sample(Sample(self._epoch_s + due.at_s, latency_ms, late_s * 1000, status, cached, due.phase))
+        intended_s = self._epoch_s + due.at_s
+        self._writer.sample(Sample(intended_s, latency_ms, late_s * 1000, status, cached, due.phase, vip, shed))
         del self._in_flight[number]
 
     def mark(self) -> None:

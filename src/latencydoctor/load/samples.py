@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from latencydoctor.model.load import WindowStats
+from latencydoctor.model.load import ClassStats, WindowStats
 
 _RECORD = struct.Struct("<dffHBB")
 
@@ -27,10 +27,15 @@ class _Kind(IntEnum):
     PHASE = 3
 
 
+_VIP, _SHED = 4, 8
+"""Bits beside the kind of a sample."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One request: when it should have been sent (seconds since the epoch), how long its answer took from then, and how
-    late it was sent. `status` is HTTP's, 0 when there was no answer in time or the connection broke.
+    late it was sent. `status` is HTTP's, 0 when there was no answer in time or the connection broke. `shed`: it was
+    turned away and told when to come back.
     """
 
     intended_s: float
@@ -39,6 +44,8 @@ class Sample:
     status: int
     cached: bool
     phase: int
+    vip: bool = False
+    shed: bool = False
 
     @property
     def failed(self) -> bool:
@@ -54,7 +61,7 @@ class SampleWriter:
 
     def sample(self, sample: Sample) -> None:
         """One finished request."""
-        kind = _Kind.HIT if sample.cached else _Kind.SAMPLE
+        kind = (_Kind.HIT if sample.cached else _Kind.SAMPLE) + _VIP * sample.vip + _SHED * sample.shed
         self._append(sample.intended_s, sample.latency_ms, sample.late_ms, sample.status, kind, sample.phase)
 
     def mark(self, before_s: float) -> None:
@@ -99,7 +106,8 @@ class SampleLog:
             elif kind == _Kind.PHASE:
                 self.phase_starts.append((phase, at_s))
             else:
-                sample = Sample(at_s, latency_ms, late_ms, status, kind == _Kind.HIT, phase)
+                flags = (bool(kind & _VIP), bool(kind & _SHED))
+                sample = Sample(at_s, latency_ms, late_ms, status, bool(kind & _Kind.HIT), phase, *flags)
                 self._seconds[int(at_s)].append(sample)
 
     def between(self, start_s: float, end_s: float) -> list[Sample]:
@@ -131,6 +139,7 @@ def window_stats(samples: Sequence[Sample], start_s: float, end_s: float, *, set
     answered = len(samples) - failed
     hits = sum(sample.cached and not sample.failed for sample in samples)
     length_s = max(end_s - start_s, 1e-9)
+    vip = [sample for sample in samples if sample.vip]
     return WindowStats(
         start_s=start_s,
         end_s=end_s,
@@ -147,4 +156,20 @@ def window_stats(samples: Sequence[Sample], start_s: float, end_s: float, *, set
         hit_ratio=hits / answered if answered else None,
         late_p99_ms=percentile(late, 0.99),
         late_max_ms=late[-1] if late else None,
+        vip=_class_stats(vip) if vip else None,
+        standard=_class_stats([sample for sample in samples if not sample.vip]) if vip else None,
+    )
+
+
+def _class_stats(samples: Sequence[Sample]) -> ClassStats:
+    kept = sorted(sample.latency_ms for sample in samples if not sample.shed)
+    shed = len(samples) - len(kept)
+    failed = sum(sample.failed and not sample.shed for sample in samples)
+    return ClassStats(
+        offered_count=len(samples),
+        answered_count=len(kept) - failed,
+        shed_count=shed,
+        failed_count=failed,
+        p50_ms=percentile(kept, 0.50),
+        p99_ms=percentile(kept, 0.99),
     )

@@ -54,12 +54,34 @@ class PhaseStart:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassStats:
+    """The requests of one priority in a window.
+
+    `shed_count` were turned away with 503 and the time to come back (Retry-After); `failed_count` failed in any other
+    way. Percentiles are nearest-rank over those that were not shed, failed ones at the deadline; None without any.
+    """
+
+    offered_count: int
+    answered_count: int
+    shed_count: int
+    failed_count: int
+    p50_ms: float | None
+    p99_ms: float | None
+
+    @property
+    def shed_ratio(self) -> float:
+        """The share that was turned away."""
+        return self.shed_count / self.offered_count if self.offered_count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class WindowStats:
     """The requests intended in a window (`start_s` excluded, `end_s` included), latency from the intended time.
 
     Percentiles are nearest-rank over *all* of them, failed ones at the deadline; None without requests. `hit_ratio` is
     cache hits over answered requests, None without answers. `late_*` is how late the generator itself was in sending:
     figures from a late generator are not to be trusted. `settled` False means some requests are still in flight.
+    `vip` and `standard` are those of each priority, None where no VIP request was sent.
     """
 
     start_s: float
@@ -77,3 +99,5 @@ class WindowStats:
     hit_ratio: float | None
     late_p99_ms: float | None
     late_max_ms: float | None
+    vip: ClassStats | None = None
+    standard: ClassStats | None = None

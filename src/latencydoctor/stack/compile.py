@@ -47,6 +47,14 @@ def _dynamic_batching(inference: InferenceSettings) -> pb.ModelDynamicBatching:
     if inference.priority_levels:
         message.priority_levels = max(inference.priorities.vip, inference.priorities.standard)
         message.default_priority_level = inference.priorities.standard
+    if inference.priorities.standard_timeout_ms:
+        # A level without a policy of its own waits as long as it takes. A request's own timeout must not lengthen it.
+        message.priority_queue_policy[inference.priorities.standard].CopyFrom(
+            pb.ModelQueuePolicy(
+                timeout_action=pb.ModelQueuePolicy.REJECT,
+                default_timeout_microseconds=inference.priorities.standard_timeout_ms * 1000,
+            )
+        )
     return message
 
 

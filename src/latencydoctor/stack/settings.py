@@ -48,10 +48,15 @@ MAX_PATTERN_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PrioritySettings:
-    """Triton's level for each priority a request can name; 1 is served first."""
+    """Triton's level for each priority a request can name; 1 is served first.
+
+    A standard request that has waited `standard_timeout_ms` in Triton's queue is turned away; 0: it waits to its
+    deadline. Only a level behind another one can be given up: a timeout takes `priority_levels`.
+    """
 
     vip: int = 1
     standard: int = 2
+    standard_timeout_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,11 @@ class InferenceSettings:
     batching: BatchingSettings = field(default_factory=BatchingSettings)
     priorities: PrioritySettings = PrioritySettings()
     priority_levels: bool = False
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether VIP requests go before standard ones: levels are the batcher's, and take two of them."""
+        return self.priority_levels and self.batching.enabled and self.priorities.vip < self.priorities.standard
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,7 @@ def _read_inference(inference: Fields, batching: Fields, priorities: Fields) -> 
         priorities=PrioritySettings(
             vip=priorities.whole("vip", default.priorities.vip),
             standard=priorities.whole("standard", default.priorities.standard),
+            standard_timeout_ms=priorities.whole("standard_timeout_ms", default.priorities.standard_timeout_ms),
         ),
         priority_levels=inference.switch("priority_levels", default.priority_levels),
     )
@@ -206,10 +217,15 @@ def _violations(settings: Settings) -> list[tuple[str, str, str]]:
         ("inference.deadline_ms", inference.deadline_ms, 10, 600_000),
         ("inference.priorities.vip", inference.priorities.vip, 1, MAX_PRIORITY_LEVEL),
         ("inference.priorities.standard", inference.priorities.standard, 1, MAX_PRIORITY_LEVEL),
+        ("inference.priorities.standard_timeout_ms", inference.priorities.standard_timeout_ms, 0, 600_000),
         ("cache.ttl_seconds", cache.ttl_seconds, 1, 7 * 24 * 3600),
         ("cache.max_entries", cache.max_entries, 1, 10_000_000),
         ("cache.timeout_ms", cache.timeout_ms, 1, 60_000),
     )
+    if inference.priorities.standard_timeout_ms and not inference.has_levels:
+        message = "needs two priority levels in effect: VIP requests would be turned away as well"
+        hint = "Set priority_levels and batching.enabled to true, and the priorities to 1 and 2."
+        found.append(("inference.priorities.standard_timeout_ms", message, hint))
     found += batching_violations("inference.batching", inference.batching)
     if canary is not None and canary.batching is not None:
         found += batching_violations("canary.batching", canary.batching)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from latencydoctor.load.samples import Sample, percentile, window_stats
+from latencydoctor.load.samples import Sample, SampleLog, SampleWriter, percentile, window_stats
+from latencydoctor.model.load import ClassStats
 
 
 def sample(latency_ms: float, *, status: int = 200, cached: bool = False, late_ms: float = 0.5) -> Sample:
@@ -44,6 +47,43 @@ def test_failed_requests_count_in_latency_and_errors_but_not_as_answers() -> Non
     assert found.hit_ratio == 0.5
     assert (found.late_p99_ms, found.late_max_ms) == (3.0, 3.0)
     assert found.settled
+
+
+def test_the_figures_of_each_priority_leave_out_what_was_turned_away() -> None:
+    found = window_stats(
+        [
+            Sample(100.0, 10.0, 0.5, 200, False, 0, vip=True),
+            Sample(100.0, 5000.0, 0.5, 504, False, 0, vip=True),
+            Sample(100.0, 400.0, 0.5, 200, False, 0),
+            Sample(100.0, 5000.0, 0.5, 503, False, 0, shed=True),
+        ],
+        99.0,
+        101.0,
+        settled=True,
+    )
+    assert found.vip == ClassStats(2, 1, 0, 1, 10.0, 5000.0)
+    assert found.standard == ClassStats(2, 1, 1, 0, 400.0, 400.0)
+    assert found.standard.shed_ratio == 0.5
+    assert found.p99_ms == 5000.0
+    assert window_stats([sample(10.0)], 99.0, 101.0, settled=True).vip is None
+
+
+def test_every_kind_of_sample_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    written = [
+        Sample(100.0, 10.0, 0.5, 503, cached, 1, vip, shed)
+        for cached in (False, True)
+        for vip in (False, True)
+        for shed in (False, True)
+    ]
+    writer, log = SampleWriter(tmp_path / "samples"), SampleLog(tmp_path / "samples")
+    for one in written:
+        writer.sample(one)
+    writer.mark(101.0)
+    writer.phase(2, 100.5)
+    writer.close()
+    log.read()
+    assert log.between(99.0, 101.0) == written
+    assert (log.complete_before_s, log.phase_starts) == (101.0, [(2, 100.5)])
 
 
 def test_an_empty_window_has_no_ratios() -> None:

@@ -41,6 +41,16 @@ def test_priorities_reach_triton_only_when_asked_for() -> None:
     assert config.dynamic_batching.default_priority_level == 2
 
 
+def test_only_the_standard_level_is_given_up_after_its_time() -> None:
+    priorities = PrioritySettings(standard_timeout_ms=450)
+    assert not compiled(priority_levels=True).dynamic_batching.priority_queue_policy
+    policies = compiled(priority_levels=True, priorities=priorities).dynamic_batching.priority_queue_policy
+    assert list(policies) == [2]
+    assert policies[2].timeout_action == pb.ModelQueuePolicy.REJECT
+    assert policies[2].default_timeout_microseconds == 450_000
+    assert not policies[2].allow_timeout_override
+
+
 def test_text_and_json_say_the_same() -> None:
     settings = Settings()
     read_back = text_format.Parse(to_pbtxt(settings), pb.ModelConfig())

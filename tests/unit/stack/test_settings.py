@@ -85,6 +85,8 @@ def test_the_next_generation_changes_nothing_else() -> None:
         ("inference: {replicas: 3}", "s:1:23", "must be between 1 and 2, not 3"),
         ("inference: {model: bert}", "s:1:20", "must be faq-encoder"),
         ("inference: {priorities: {vip: 3}}", "s:1:31", "must be between 1 and 2"),
+        ("inference: {priorities: {standard_timeout_ms: -1}}", "s:1:47", "must be between 0 and 600000"),
+        ("inference: {priorities: {standard_timeout_ms: 9}}", "s:1:47", "needs two priority levels in effect"),
         ("inference: [1]", "s:1:12", "inference must be a mapping"),
         ("accelerator: cuda", "s:1:14", "cuda is not available in this release"),
         ("accelerator: 'sim:'", "s:1:14", "must be sim:<profile> or cpu"),
@@ -113,6 +115,15 @@ def test_all_problems_come_at_once() -> None:
 def test_settings_made_in_code_are_checked_too() -> None:
     with pytest.raises(ContentError, match="accelerator cuda is not available"):
         validate(replace(Settings(), accelerator="cuda"))
+
+
+def test_levels_take_a_batcher_and_two_different_levels() -> None:
+    levels = InferenceSettings(priority_levels=True)
+    assert levels.has_levels
+    assert not InferenceSettings().has_levels
+    assert not replace(levels, batching=BatchingSettings(enabled=False)).has_levels
+    assert not replace(levels, priorities=PrioritySettings(vip=2, standard=2)).has_levels
+    validate(Settings(inference=replace(levels, priorities=PrioritySettings(standard_timeout_ms=300))))
 
 
 def test_values_are_set_by_their_dotted_keys() -> None:

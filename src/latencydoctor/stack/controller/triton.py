@@ -78,6 +78,10 @@ def _decided(config: model_config_pb2.ModelConfig) -> tuple[object, ...]:
         batching.max_queue_delay_microseconds,
         batching.priority_levels,
         batching.default_priority_level,
+        sorted(
+            (level, policy.timeout_action, policy.default_timeout_microseconds)
+            for level, policy in batching.priority_queue_policy.items()
+        ),
         sum(group.count for group in config.instance_group),
         sorted((name, parameter.string_value) for name, parameter in config.parameters.items()),
     )

@@ -17,9 +17,10 @@ from latencydoctor.stack.gateway.cache import AnswerCache
 from latencydoctor.stack.gateway.effective import Effective, Route
 from latencydoctor.stack.gateway.entries import Entry, cache_key, dump_entry, read_entry
 from latencydoctor.stack.gateway.events import EventLog
-from latencydoctor.stack.gateway.inference import InferenceError, Outcome
+from latencydoctor.stack.gateway.inference import InferenceError, Outcome, TurnedAway
+from latencydoctor.stack.gateway.lines import Lines
 from latencydoctor.stack.gateway.popular import Popular
-from latencydoctor.stack.gateway.refusals import RequestError, bad_request, too_late, unavailable
+from latencydoctor.stack.gateway.refusals import RequestError, bad_request, shed, too_late, unavailable
 from latencydoctor.stack.gateway.series import GatewaySeries
 from latencydoctor.stack.gateway.single_flight import SingleFlight
 
@@ -100,6 +101,7 @@ class Answerer:
         self._events = events
         self._redact = redact
         self.popular = popular if popular is not None else Popular(perf_counter)
+        self.lines = Lines(perf_counter)
         self._flights: SingleFlight[_Inferred] = SingleFlight(series.joined.add)
         self._rendered: dict[bytes, bytes] = {}
         self._quickest_s = float("inf")
@@ -195,9 +197,7 @@ class Answerer:
             timeout_s = until_s - tokenised_s
             if timeout_s <= 0:
                 raise InferenceError("inference_timeout", 504, "the deadline passed in the gateway")
-            outcome = await self._model_of(route).infer(
-                tokens, version=route.version, priority=effective.level(asked.priority), timeout_s=timeout_s
-            )
+            outcome = await self._ask(asked.priority, tokens, route, effective, timeout_s)
             if not 0 <= outcome.answer_index < len(self._openings):
                 raise InferenceError("inference_failed", 500, f"answer {outcome.answer_index} is not in the FAQ")
         except InferenceError as error:
@@ -213,6 +213,23 @@ class Answerer:
             if cache.enabled:
                 self._cache.put(key, value, cache.ttl_seconds)
         return _Inferred(entry, tokenised_s - before_s, done_s - tokenised_s)
+
+    async def _ask(
+        self, priority: str, tokens: Tokens, route: Route, effective: Effective, timeout_s: float
+    ) -> Outcome:
+        """The model's answer. With priority levels, what would only wait for its deadline is turned away."""
+        if effective.settings.inference.has_levels and self.lines.hopeless(priority, timeout_s):
+            raise TurnedAway("deadline", "the backlog takes longer than the deadline")
+        line, before_s, answered = self.lines.of(priority), perf_counter(), False
+        line.enter()
+        try:
+            outcome = await self._model_of(route).infer(
+                tokens, version=route.version, priority=effective.level(priority), timeout_s=timeout_s
+            )
+            answered = True
+            return outcome
+        finally:
+            line.leave(perf_counter() - before_s, answered=answered)
 
     async def _prepare(self, asked: Asked, effective: Effective, until_s: float) -> Tokens:
         """The model's input. What a question waits and works here is counted, also when its deadline ends it here."""
@@ -249,12 +266,14 @@ class Answerer:
         return max(0.0, inference_s - self._quickest_s)
 
     def _note(self, error: InferenceError) -> None:
-        if error.event == "inference_timeout":
-            return  # Each request that was too late is noted where it is answered.
+        if error.event in ("inference_timeout", "request_shed"):
+            return  # Each request that was too late or turned away is noted where it is answered.
         numbers = {"requested": 1, "max_batch_size": error.limit} if error.limit else {}
         self._events.emit(_LEVELS.get(error.event, "ERROR"), error.event, error.message[:500], **numbers)
 
     def _refusal(self, error: InferenceError, effective: Effective) -> RequestError:
+        if isinstance(error, TurnedAway):
+            return shed(error.reason)
         if error.status == 504:
             return too_late(effective.settings.inference.deadline_ms)
         if error.status == 503:

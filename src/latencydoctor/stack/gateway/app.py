@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any
@@ -13,7 +14,7 @@ from latencydoctor.stack.gateway.asked import MAX_BODY_BYTES, read_asked
 from latencydoctor.stack.gateway.effective import Effective
 from latencydoctor.stack.gateway.events import EventLog
 from latencydoctor.stack.gateway.metrics import CONTENT_TYPE
-from latencydoctor.stack.gateway.refusals import RequestError, bad_request, too_late, unavailable
+from latencydoctor.stack.gateway.refusals import RequestError, bad_request, shed, too_late, unavailable
 from latencydoctor.stack.gateway.series import GatewaySeries
 
 # ASGI's own types: a message's values are of any type.
@@ -24,10 +25,16 @@ Send = Callable[[Message], Awaitable[None]]
 MAX_INFLIGHT = 4096
 """Questions answered at once, about ten seconds of an overloaded stack: beyond, waiting is of no use to anyone."""
 
+VIP_PLACES_RATIO = 0.125
+"""So many more questions at once are answered when they are VIP: those are not turned away before the others."""
+
 READY_S = 1.0
 """How long the result of a readiness probe holds, so that many askers make one inference a second."""
 
 PROBE_QUESTION = "how do i cancel my order?"
+
+SHED_AT_ONCE = ("deadline", "overload")
+"""Reasons that keep a request from being accepted: it has no duration."""
 
 _JSON = (b"content-type", b"application/json")
 
@@ -48,6 +55,7 @@ class GatewayApp:
         self._series = series
         self._events = events
         self._max_inflight = max_inflight
+        self._vip_places = math.ceil(max_inflight * VIP_PLACES_RATIO)
         self._ready: tuple[float, RequestError | None] = (0.0, None)
         self.inflight = 0
 
@@ -80,14 +88,16 @@ class GatewayApp:
         admitted = False
         self.inflight += 1
         try:
-            if self.inflight > self._max_inflight:
-                self._events.emit(
-                    "ERROR", "overload", "too many questions at once", requested=self.inflight, limit=self._max_inflight
-                )
-                raise unavailable("too many questions at once", "Come back after the time in Retry-After.")
+            if self.inflight > self._max_inflight + self._vip_places:
+                # Whose it is takes a body, and there is no room for more of them.
+                raise shed("overload")
             async with asyncio.timeout(effective.deadline_s):
                 asked = read_asked(await _read_body(receive))
-                admitted, priority = True, asked.priority
+                priority = asked.priority
+                self._series.arrived[priority].value += 1
+                if self.inflight > self._max_inflight and priority != "vip":
+                    raise shed("overload")
+                admitted = True
                 arm = effective.canary.arm(asked.session or asked.text)
                 answer = await self._answerer.answer(asked, effective.routes[arm], effective, started_s)
             status, cached = 200, answer.cached
@@ -102,6 +112,9 @@ class GatewayApp:
             status = refusal.status
             if status == 504:
                 self._late(effective, started_s, admitted=True)
+            if refusal.shed:
+                admitted = admitted and refusal.shed not in SHED_AT_ONCE
+                refusal = self._turn_away(refusal.shed, priority)
             await _send_error(send, refusal)
         finally:
             self.inflight -= 1
@@ -117,6 +130,26 @@ class GatewayApp:
         message = f"no answer within the deadline of {deadline_ms} ms"
         self._events.emit("CRITICAL", "inference_timeout", message, deadline_ms=deadline_ms, elapsed_ms=elapsed_ms)
         return too_late(deadline_ms)
+
+    def _turn_away(self, reason: str, priority: str) -> RequestError:
+        """Counts and logs a request that is turned away, and says when to come back: by the backlog of its priority."""
+        line = self._answerer.lines.of(priority)
+        line.turn_away()
+        self._series.shed[priority, reason].value += 1
+        retry_after_s = self._answerer.lines.retry_after_s(priority)
+        refusal = shed(reason, priority, retry_after_s)
+        # VIP requests are not meant to be turned away at all.
+        level = "ERROR" if priority == "vip" or reason == "overload" else "WARNING"
+        self._events.emit(
+            level,
+            "overload" if reason == "overload" else f"{priority}_shed",
+            refusal.message,
+            retry_after_s=retry_after_s,
+            waiting=line.waiting,
+            requested=self.inflight,
+            limit=self._max_inflight,
+        )
+        return refusal
 
     async def _serve_ready(self, send: Send) -> None:
         """Says 200 only when a real inference has just succeeded: Triton calls itself ready when its model is dead."""

@@ -44,9 +44,12 @@ class Effective:
     deadline_s: float
 
     def level(self, priority: str) -> int:
-        """Triton's level for a priority; 0 (send none) unless the settings give the model levels."""
+        """Triton's level for a priority; 0 (send none) unless the settings give the model levels.
+
+        They are the batcher's: without one there are none.
+        """
         inference = self.settings.inference
-        if not inference.priority_levels:
+        if not (inference.priority_levels and inference.batching.enabled):
             return 0
         return inference.priorities.vip if priority == "vip" else inference.priorities.standard
 

@@ -26,6 +26,8 @@ _CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
 )
 
+_QUEUE_TIMEOUT = re.compile(r"request timeout expired", re.IGNORECASE)
+_QUEUE_FULL = re.compile(r"exceeds maximum queue size", re.IGNORECASE)
 _BATCH_LIMIT = re.compile(r"batch-size must be <= (\d+)")
 _NOT_LOADED = re.compile(r"is not (?:ready|found)|unknown model|is not loaded|has no available versions", re.IGNORECASE)
 _OUT_OF_MEMORY = re.compile(r"out of memory|\boom\b", re.IGNORECASE)
@@ -49,10 +51,22 @@ class InferenceError(LatencyDoctorError):
         self.limit = limit
 
 
+class TurnedAway(InferenceError):
+    """There is more to do than can be done, and this was not begun; `reason` is one of `SHED_REASONS`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__("request_shed", 503, message)
+        self.reason = reason
+
+
 def failure_of(code: grpc.StatusCode, detail: str) -> InferenceError:
     """The failure behind a gRPC status; Triton says most of it in the text."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return InferenceError("inference_timeout", 504, "the deadline passed in Triton")
+    if _QUEUE_TIMEOUT.search(detail):
+        return TurnedAway("queue_timeout", detail)
+    if _QUEUE_FULL.search(detail):
+        return TurnedAway("queue_full", detail)
     if _OUT_OF_MEMORY.search(detail):
         return InferenceError("gpu_oom", 503, detail)
     batch = _BATCH_LIMIT.search(detail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from latencydoctor.stack.gateway.metrics import Counter, Histogram, Registry
+from latencydoctor.stack.gateway.refusals import SHED_REASONS
 
 REQUEST_BOUNDS_S = (
     0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2,
@@ -45,6 +46,20 @@ class GatewaySeries:
         self.cache_misses = counter("gateway_cache_misses_total", "Questions the cache had no answer to.")
         self.cache_errors = counter("gateway_cache_errors_total", "Cache operations that failed or were too slow.")
         self.joined = counter("gateway_single_flight_joined_total", "Questions that waited for another's inference.")
+        self.arrived = {
+            priority: counter("gateway_arrived_total", "Questions that came, counted at once.", priority=priority)
+            for priority in PRIORITIES
+        }
+        self.shed = {
+            (priority, reason): counter(
+                "gateway_shed_total",
+                "Questions turned away because there was too much to do.",
+                priority=priority,
+                reason=reason,
+            )
+            for priority in PRIORITIES
+            for reason in SHED_REASONS
+        }
         self.events: dict[str, Counter] = {}
         for priority in PRIORITIES:
             self.request(200, priority, "stable", cached=False)

@@ -1,10 +1,13 @@
 import asyncio
 import json
+from dataclasses import replace
 
+import grpc
 import pytest
 
 from latencydoctor.stack.gateway.asked import MAX_BODY_BYTES
-from latencydoctor.stack.gateway.inference import InferenceError
+from latencydoctor.stack.gateway.inference import InferenceError, failure_of
+from latencydoctor.stack.settings import InferenceSettings, Settings
 from tests.unit.stack.gateway.parts import Bench, Reply
 
 
@@ -129,6 +132,70 @@ def test_more_than_the_cap_at_once_is_turned_away_at_once() -> None:
         assert [(await task).status for task in waiting] == [200, 200]
         assert bench.app.inflight == 0
         assert bench.logged[0]["event"] == "overload"
+
+    asyncio.run(scene())
+
+
+def test_vip_is_let_in_where_standard_is_turned_away() -> None:
+    async def scene() -> None:
+        bench = Bench(max_inflight=2)
+        bench.model.gate = asyncio.Event()
+        tasks = [asyncio.create_task(bench.ask(f"a {name}", priority="vip")) for name in ("b", "c", "d", "e")]
+        done, waiting = await asyncio.wait(tasks, timeout=0.05)
+        assert [task.result().status for task in done] == [503]
+        assert (await bench.ask("a b")).status == 503
+        bench.model.gate.set()
+        assert [(await task).status for task in waiting] == [200] * 3
+        assert 'gateway_shed_total{priority="standard",reason="overload"} 2' in bench.page
+        assert 'gateway_arrived_total{priority="vip"} 3' in bench.page
+
+    asyncio.run(scene())
+
+
+def levels(bench: Bench) -> None:
+    bench.settings = replace(bench.settings, inference=InferenceSettings(priority_levels=True))
+
+
+def test_what_triton_rejects_is_a_clear_503_that_says_when_to_come_back() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        levels(bench)
+        await bench.ask("a b")
+        bench.model.error = failure_of(grpc.StatusCode.UNAVAILABLE, "Request timeout expired")
+        replies = [await bench.ask(f"a {number} x") for number in range(40)]
+        assert {one.status for one in replies} == {503}
+        # One was answered of late, and each that is turned away will come back.
+        told = [int(one.headers[b"retry-after"]) for one in replies]
+        assert told == sorted(told)
+        assert told[0] <= 3
+        assert told[-1] >= 15
+        assert replies[0].json == {
+            "error": "standard request turned away: it waited in the queue for as long as its priority may",
+            "hint": "Come back after the time in Retry-After.",
+        }
+        assert 'gateway_shed_total{priority="standard",reason="queue_timeout"} 40' in bench.page
+        assert 'gateway_request_duration_seconds_count{arm="stable",priority="standard"} 41' in bench.page
+        assert [(one["level"], one["event"], one["count"]) for one in bench.logged] == [("WARNING", "standard_shed", 1)]
+
+    asyncio.run(scene())
+
+
+def test_what_would_only_wait_for_its_deadline_is_turned_away_at_once_and_vip_is_not() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        levels(bench)
+        line = bench.answerer.lines.standard
+        for _ in range(10):
+            line.enter()
+            line.leave(4.0, answered=True)
+        line.waiting = 1000
+        refused = await bench.ask("a b")
+        assert (refused.status, int(refused.headers[b"retry-after"])) == (503, 30)
+        assert "until its deadline had passed" in refused.json["error"]
+        assert 'gateway_request_duration_seconds_count{arm="stable",priority="standard"} 0' in bench.page
+        assert (await bench.ask("a c", priority="vip")).status == 200
+        bench.settings = Settings()
+        assert (await bench.ask("a b")).status == 200, "without levels nobody is turned away for others"
 
     asyncio.run(scene())
 

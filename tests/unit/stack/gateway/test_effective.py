@@ -42,5 +42,7 @@ def test_a_canary_of_a_precision_is_a_version_on_every_replica_with_answers_of_i
 def test_priorities_reach_triton_only_when_the_model_has_levels() -> None:
     without = combine(Settings(), (ONE,))
     levels = combine(replace(Settings(), inference=InferenceSettings(priority_levels=True)), (ONE,))
+    alone = replace(Settings(), inference=InferenceSettings(priority_levels=True, batching=BatchingSettings(False)))
+    assert combine(alone, (ONE,)).level("vip") == 0, "without a batcher there are no levels"
     assert (without.level("vip"), without.level("standard")) == (0, 0)
     assert (levels.level("vip"), levels.level("standard")) == (1, 2)

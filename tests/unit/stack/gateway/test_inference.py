@@ -11,6 +11,8 @@ from latencydoctor.stack.gateway.inference import failure_of
         (grpc.StatusCode.UNAVAILABLE, "failed to connect to all addresses", "inference_unavailable", 503),
         (grpc.StatusCode.UNAVAILABLE, "Request for unknown model: 'faq-encoder' is not found", "model_load_error", 503),
         (grpc.StatusCode.INTERNAL, "simulated device out of memory: a batch of 32 needs 9 bytes", "gpu_oom", 503),
+        (grpc.StatusCode.UNAVAILABLE, "[request id: <id_unknown>] Request timeout expired", "request_shed", 503),
+        (grpc.StatusCode.UNAVAILABLE, "Exceeds maximum queue size", "request_shed", 503),
         (grpc.StatusCode.INTERNAL, "Stub process 'faq' is not healthy.", "inference_failed", 500),
         (grpc.StatusCode.INVALID_ARGUMENT, "unexpected shape for input", "inference_failed", 500),
     ],
