@@ -19,6 +19,7 @@ import yaml
 from latencydoctor.stack.files import write_atomically
 from latencydoctor.stack.settings_batching import BatchingSettings, batching_violations, out_of_range, read_batching
 from latencydoctor.stack.settings_canary import CanarySettings, canary_violations, read_canary
+from latencydoctor.stack.settings_priorities import PrioritySettings, priority_violations, read_priorities
 from latencydoctor.stack.yaml_nodes import Fields, Problems, compose, read_text
 
 __all__ = [
@@ -41,22 +42,8 @@ __all__ = [
 
 MODEL_NAME = "faq-encoder"
 ACCELERATOR = re.compile(r"sim:[a-z0-9][a-z0-9-]{0,40}|cpu")
-MAX_PRIORITY_LEVEL = 2
 MAX_REPLICAS = 2
 MAX_PATTERN_CHARACTERS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class PrioritySettings:
-    """Triton's level for each priority a request can name; 1 is served first.
-
-    A standard request that has waited `standard_timeout_ms` in Triton's queue is turned away; 0: it waits to its
-    deadline. Only a level behind another one can be given up: a timeout takes `priority_levels`.
-    """
-
-    vip: int = 1
-    standard: int = 2
-    standard_timeout_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +61,7 @@ class InferenceSettings:
     replicas: int = 1
     deadline_ms: int = 5000
     batching: BatchingSettings = field(default_factory=BatchingSettings)
-    priorities: PrioritySettings = PrioritySettings()
+    priorities: PrioritySettings = field(default_factory=PrioritySettings)
     priority_levels: bool = False
 
     @property
@@ -191,11 +178,7 @@ def _read_inference(inference: Fields, batching: Fields, priorities: Fields) -> 
         replicas=inference.whole("replicas", default.replicas),
         deadline_ms=inference.whole("deadline_ms", default.deadline_ms),
         batching=read_batching(batching, default.batching),
-        priorities=PrioritySettings(
-            vip=priorities.whole("vip", default.priorities.vip),
-            standard=priorities.whole("standard", default.priorities.standard),
-            standard_timeout_ms=priorities.whole("standard_timeout_ms", default.priorities.standard_timeout_ms),
-        ),
+        priorities=read_priorities(priorities),
         priority_levels=inference.switch("priority_levels", default.priority_levels),
     )
 
@@ -215,17 +198,11 @@ def _violations(settings: Settings) -> list[tuple[str, str, str]]:
         ("generation", settings.generation, 1, 2**53),
         ("inference.replicas", inference.replicas, 1, MAX_REPLICAS),
         ("inference.deadline_ms", inference.deadline_ms, 10, 600_000),
-        ("inference.priorities.vip", inference.priorities.vip, 1, MAX_PRIORITY_LEVEL),
-        ("inference.priorities.standard", inference.priorities.standard, 1, MAX_PRIORITY_LEVEL),
-        ("inference.priorities.standard_timeout_ms", inference.priorities.standard_timeout_ms, 0, 600_000),
         ("cache.ttl_seconds", cache.ttl_seconds, 1, 7 * 24 * 3600),
         ("cache.max_entries", cache.max_entries, 1, 10_000_000),
         ("cache.timeout_ms", cache.timeout_ms, 1, 60_000),
     )
-    if inference.priorities.standard_timeout_ms and not inference.has_levels:
-        message = "needs two priority levels in effect: VIP requests would be turned away as well"
-        hint = "Set priority_levels and batching.enabled to true, and the priorities to 1 and 2."
-        found.append(("inference.priorities.standard_timeout_ms", message, hint))
+    found += priority_violations(inference.priorities, has_levels=inference.has_levels)
     found += batching_violations("inference.batching", inference.batching)
     if canary is not None and canary.batching is not None:
         found += batching_violations("canary.batching", canary.batching)

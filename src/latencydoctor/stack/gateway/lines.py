@@ -15,8 +15,8 @@ WINDOW_SLOTS = 4
 """A pace is counted over two seconds: long enough to hold some executions of the slowest batch."""
 
 KEPT_SLOTS = 20
-"""The best two seconds of the last ten are the pace. Who is late is answered by nobody, so a pace of just now falls when
-requests run into their deadline; taking that for less capacity would turn all away, then let too many in."""
+"""The best two seconds of the last ten are the pace. Who is late is answered by nobody, so the pace of just now falls
+when requests run into their deadline; taking that for less capacity would turn all away, then let too many in."""
 
 RECENT_S = SLOT_S * WINDOW_SLOTS
 

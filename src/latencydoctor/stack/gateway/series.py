@@ -50,16 +50,7 @@ class GatewaySeries:
             priority: counter("gateway_arrived_total", "Questions that came, counted at once.", priority=priority)
             for priority in PRIORITIES
         }
-        self.shed = {
-            (priority, reason): counter(
-                "gateway_shed_total",
-                "Questions turned away because there was too much to do.",
-                priority=priority,
-                reason=reason,
-            )
-            for priority in PRIORITIES
-            for reason in SHED_REASONS
-        }
+        self.shed = {(one, reason): self._shed(one, reason) for one in PRIORITIES for reason in SHED_REASONS}
         self.events: dict[str, Counter] = {}
         for priority in PRIORITIES:
             self.request(200, priority, "stable", cached=False)
@@ -78,6 +69,10 @@ class GatewaySeries:
                 cached="true" if cached else "false",
             )
         return found
+
+    def _shed(self, priority: str, reason: str) -> Counter:
+        meaning = "Questions turned away because there was too much to do."
+        return self.registry.counter("gateway_shed_total", meaning, priority=priority, reason=reason)
 
     def event(self, name: str) -> Counter:
         """The counter of log events of that name; names come from the code, never from a request."""
