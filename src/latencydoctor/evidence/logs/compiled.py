@@ -164,7 +164,7 @@ def scanner_for(rules: Sequence[LogRule], engine: str = "", store: CompiledStore
     """
     wanted, excuses = _patterns(rules)
     try:
-        return Scanner(wanted, excuses, engine, seldom=_seldom(rules), store=store)
+        return Scanner(wanted, excuses, engine, seldom=seldom_patterns(rules), store=store)
     except PatternError as error:
         pattern = [*wanted, *excuses][error.index]
         culprits = [one.id for one in _all_ways(rules) if pattern in (*_wanted(one), *_excuses(one))]
@@ -177,7 +177,16 @@ def patterns_of(rules: Sequence[LogRule]) -> list[str]:
     return _patterns(rules)[0]
 
 
-def _seldom(rules: Sequence[LogRule]) -> set[str]:
+def asked_for(rules: Sequence[LogRule]) -> dict[str, tuple[str, ...]]:
+    """The patterns of rules that make a line worth looking at, each with the rules that have it."""
+    found: dict[str, dict[str, None]] = {}
+    for one in _all_ways(rules):
+        for pattern in _wanted(one):
+            found.setdefault(pattern, {})[one.id] = None
+    return {pattern: tuple(owners) for pattern, owners in found.items()}
+
+
+def seldom_patterns(rules: Sequence[LogRule]) -> set[str]:
     """Patterns of which it matters only whether they have been seen at all."""
     others = {pattern for one in _all_ways(rules) for patterns in _marks(one)[1:] for pattern in patterns}
     looked_for = {pattern for one in _all_ways(rules) for pattern in (*one.patterns, *one.echoes)}
