@@ -14,6 +14,9 @@ from latencydoctor.sources.log_targets import Absent, Target
 from latencydoctor.sources.looks import no_log
 from latencydoctor.sources.unpacking import HEAD_BYTES, Damaged, Limits, ReadBytes, packing_of, unpacked
 
+_HOLE_BYTES = 1024 * 1024
+_MARK = b"\xef\xbb\xbf"
+
 
 class ByteStream(Protocol):
     """Anything to read bytes from."""
@@ -82,18 +85,36 @@ def stream_steps(
 
     Raises `OSError` where not even its beginning can be read.
     """
-    head = read(HEAD_BYTES)
+    head = _after_hole(read)
     reason = no_log(head) if packing_of(head) is None else ""
+    if head and not head.strip(b"\0"):
+        reason = "nothing but NUL bytes"
     if reason:
         yield Absent(place, GapReason.NOT_SUPPORTED, f"skipped: this is {reason}")
         return
     yield Opened(place, modified_s, continues)
     try:
-        yield from _chunks(_Headed(head, read), head, portion)
+        yield from _without_mark(_chunks(_Headed(head, read), head, portion))
     except Damaged as error:
         yield Closed(str(error))
     else:
         yield Closed()
+
+
+def _after_hole(read: ReadBytes) -> bytes:
+    """The first bytes that are there: a log that was cut while its writer went on begins with NULs up to that place."""
+    head = read(HEAD_BYTES)
+    while head and not head.strip(b"\0") and (further := read(_HOLE_BYTES)):
+        head = further
+    return head.lstrip(b"\0") or head
+
+
+def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The bytes without the mark that some editors and shells write before UTF-8, which hid the first line's stamp."""
+    for chunk in chunks:
+        yield chunk.removeprefix(_MARK)
+        break
+    yield from chunks
 
 
 def _chunks(source: _Headed, head: bytes, portion: Portion) -> Iterator[bytes]:

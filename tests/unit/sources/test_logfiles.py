@@ -7,13 +7,14 @@ import gzip
 import io
 import lzma
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from backports import zstd
 
-from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
+from latencydoctor.evidence.logs.blocks import CHUNK_BYTES, MAX_LINE_BYTES
 from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.model.evidence import GapReason, Severity, Window
 from latencydoctor.model.readings import Readings
@@ -131,7 +132,7 @@ def test_a_bomb_is_given_up_by_its_ratio(tmp_path: Path) -> None:
         (b"\xff\xfeE\0R\0", "UTF-16"),
         (b"a\0" * 128 + b"\0" + b"ustar", "tar"),
         (bytes(range(256)) * 4, "no text"),
-        (b"\0" * 5000, "no text"),
+        (b"\0" * 5000 + b"\1\2\3" * 99, "no text"),
     ],
 )
 def test_what_is_clearly_no_log_is_skipped_and_named(tmp_path: Path, head: bytes, words: str) -> None:
@@ -267,3 +268,44 @@ def test_year_comes_from_the_window_or_the_file_whichever_is_earlier(tmp_path: P
     path = write(tmp_path / "a.log", line, modified_s)
     readings = read(path, window=Window(MOMENT_S - 60, MOMENT_S + 60))
     assert readings.log_events[0].first_s == MOMENT_S
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("hole", [3, 5000, 3 * CHUNK_BYTES])
+def test_the_hole_that_cutting_a_log_in_use_leaves_is_no_reason_to_skip_it(
+    tmp_path: Path, hole: int, limited: bool
+) -> None:
+    # logrotate's copytruncate, while the program goes on writing where it was: NULs up to there.
+    write(tmp_path / "a.log", b"\0" * hole + b"2026-11-30T07:20:26Z died\n2026-11-30T07:20:27Z died\n")
+    ends_s = time.monotonic() + 60 if limited else None
+    readings = LogFiles([str(tmp_path)], lambda: MOMENT_S, ends_s=ends_s).read([RULE], EVER)
+    assert (readings.log_events[0].count, readings.log_events[0].first_s) == (2, MOMENT_S)
+    assert readings.gaps == ()
+
+
+def test_nothing_but_nul_is_no_log(tmp_path: Path) -> None:
+    write(tmp_path / "image.log", b"\0" * 70_000)
+    assert read(tmp_path).gaps[0].detail.endswith("skipped: this is nothing but NUL bytes")
+
+
+@pytest.mark.parametrize("name", ["a.log", "a.log.gz"])
+def test_a_byte_order_mark_hides_no_stamp(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name, packed(name, b"\xef\xbb\xbf2026-11-30T07:20:26Z died\n"))
+    assert read(tmp_path).log_events[0].first_s == MOMENT_S
+
+
+def test_what_stands_at_the_end_of_hours_of_a_progress_bar_is_seen(tmp_path: Path) -> None:
+    states = b"".join(
+        b"\r%3d%%|##  | %d/9999 [00:01<00:09, 1.1it/s]" % (number % 100, number) for number in range(60_000)
+    )
+    assert len(states) > 2 * CHUNK_BYTES
+    write(tmp_path / "a.log", states + b"\r2026-11-30T07:20:26Z died\n2026-11-30T07:20:27Z died\n")
+    (event,) = read(tmp_path).log_events
+    assert (event.count, event.first_s) == (2, MOMENT_S)
+
+
+def test_a_progress_bar_longer_than_a_line_within_one_chunk(tmp_path: Path) -> None:
+    states = b"\r 10%|## | 1/9 [00:01<00:09, 1.1it/s]" * (MAX_LINE_BYTES // 20)
+    write(tmp_path / "a.log", b"fine\n" + states + b"\r2026-11-30T07:20:26Z died\nfine\n")
+    (event,) = read(tmp_path).log_events
+    assert (event.count, event.first_s, event.place) == (1, MOMENT_S, f"{tmp_path.name}/a.log:2")

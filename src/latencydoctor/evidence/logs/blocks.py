@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,11 @@ LOOK_BACK_BYTES = 16 * 1024
 
 _WORTH_NUMPY_BYTES = 128 * 1024 * 1024
 """numpy counts three times as quickly and takes a tenth of a second to import: both are even after 0.3 GB."""
+
+
+_TAIL_BYTES = 64 * 1024
+_STATE_BYTES = 512
+_PROGRESS = re.compile(rb"\d%|(?:it|s|B)/(?:s|it)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +147,18 @@ def _whole(chunks: Iterable[bytes | Seam]) -> Iterator[bytes | Seam]:
             pending = b""
         pending += chunk[whole:]
         if len(pending) > MAX_LINE_BYTES:
-            pending, overlong = pending[:MAX_LINE_BYTES], True
+            state = last_state(pending, len(pending))
+            overlong = state < 0
+            pending = pending[:MAX_LINE_BYTES] if overlong else pending[state:]
     if pending:
         yield pending
+
+
+def last_state(data: bytes, end: int) -> int:
+    """Where up to `end` the last state of a progress bar begins that wrote one line over and over; -1 if it is none."""
+    returned = data.rfind(b"\r", max(0, end - _TAIL_BYTES), end)
+    before = data[max(0, returned - _STATE_BYTES) : max(0, returned)]
+    return returned + 1 if returned >= 0 and _PROGRESS.search(before) else -1
 
 
 def number(pieces: Iterable[tuple[Piece, Look | None]]) -> Iterator[Block]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Protocol
 
-from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES, Block, LineCounter, Look, RawLine
+from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES, Block, LineCounter, Look, RawLine, last_state
 from latencydoctor.evidence.logs.engine import (
     BlockMatcher,
     LineMatcher,
@@ -98,7 +98,9 @@ class Scanner:
             newline = data.find(b"\n", end - 1)
             line_end = len(data) if newline < 0 else newline
             if end - start > MAX_LINE_BYTES:
-                continue
+                start = last_state(data, end - 1)
+                if start < 0:
+                    continue
             shown = data[start : min(line_end, start + MAX_LINE_BYTES)].rstrip(b"\r")
             yield RawLine(block.first_line + line, shown, block, start, line_end)
 
