@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from latencydoctor.app.ports import MetricsSource
 from latencydoctor.errors import LatencyDoctorError
@@ -20,6 +21,13 @@ NEEDED = (P99, ERRORS, RATE)
 """Without one of these nothing can be judged."""
 
 
+class Arm(Enum):
+    """One side of a canary."""
+
+    CANARY = "canary"
+    BASELINE = "baseline"
+
+
 @dataclass(frozen=True, slots=True)
 class MetricsVerifier:
     """Implements the port `Verifier` over a metrics source; `dialects` are tried in their order for each signal.
@@ -31,6 +39,8 @@ class MetricsVerifier:
     source: MetricsSource
     dialects: Sequence[Dialect]
     selection: Selection
+    arm: Arm | None = None
+    """Whose requests alone are read: what the front end measures; memory and restarts are the whole target's."""
 
     def read(self, window: Window) -> Reading:
         """The window's figures; what is absent is None and the note says what."""
@@ -45,7 +55,8 @@ class MetricsVerifier:
         }
         absent = [name for name in NEEDED if name not in queries]
         if absent:
-            return _nothing(f"the metrics have no {', '.join(absent)}")
+            told = ", ".join(absent) if self.arm is None else "label that tells a canary's requests from the others'"
+            return _nothing(f"the metrics have no {told}")
         fresh_s = min(window.length_s, window_length_s(discovery.scrape_interval_s))
         fresh = self._query(RATE, discovery, window, fresh_s)
         asked = [*queries.values(), *([fresh] if fresh else [])]
@@ -66,14 +77,40 @@ class MetricsVerifier:
         """The first dialect's expression that the metrics there allow; one point, at the window's end."""
         present = Present(discovery.names, discovery.shared_names)
         for dialect in self.dialects:
+            matcher = self._matcher(signal, dialect)
             for item in dialect.signals:
-                if item.signal == signal and present.has(item):
-                    selection = narrowed(self.selection, discovery.one_copy)
+                if item.signal == signal and matcher is not None and present.has(item):
+                    selection = narrowed(narrowed(self.selection, matcher), discovery.one_copy)
                     text = render(item, selection, length_s, dialect.model_label)
                     # The PromQL itself looks back over the length.
                     point = Window(window.end_s - length_s, window.end_s)
                     return RangeQuery(signal, item.unit, text, point, length_s, item.simulated)
         return None
+
+    def _matcher(self, signal: str, dialect: Dialect) -> str | None:
+        """The label matcher that narrows a signal to the arm, "" for none, None where the dialect has no arms."""
+        if self.arm is None or signal not in NEEDED:
+            return ""
+        if dialect.arms is None:
+            return None
+        return dialect.arms.canary if self.arm is Arm.CANARY else dialect.arms.baseline
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsArms:
+    """Implements the port `ArmsVerifier` over a metrics source."""
+
+    canary: MetricsVerifier
+    baseline: MetricsVerifier
+
+    @staticmethod
+    def over(whole: MetricsVerifier) -> MetricsArms:
+        """Both arms of what `whole` reads."""
+        return MetricsArms(replace(whole, arm=Arm.CANARY), replace(whole, arm=Arm.BASELINE))
+
+    def read(self, window: Window) -> tuple[Reading, Reading]:
+        """The canary's figures and its peers' over the same span of time."""
+        return self.canary.read(window), self.baseline.read(window)
 
 
 def _nothing(note: str) -> Reading:

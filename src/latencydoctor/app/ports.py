@@ -143,6 +143,14 @@ class Verifier(Protocol):
         ...
 
 
+class ArmsVerifier(Protocol):
+    """Fresh metrics of a canary, and of its peers at the same time."""
+
+    def read(self, window: Window) -> tuple[Reading, Reading]:
+        """The canary's figures and its peers'; as with `Verifier`, what is absent is None, and nothing is raised."""
+        ...
+
+
 class Load(Protocol):
     """A load run as the use cases steer it; whoever starts one stops it, in `finally`."""
 

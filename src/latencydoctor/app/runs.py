@@ -37,7 +37,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A run's whole intent, as its first record holds it: the exact text before and after, and every digest before."""
+    """A run's whole intent, as its first record holds it: the exact text before and after, and every digest before.
+
+    `canary_text` is what comes between the two, "" where no canary tries the change.
+    """
 
     kind: str
     of: str
@@ -45,6 +48,18 @@ class Change:
     before_text: str
     before_objects: tuple[TargetObject, ...]
     after_text: str
+    canary_text: str = ""
+
+    @property
+    def own_digests(self) -> frozenset[str]:
+        """Digests of all settings that this run may have put in place, those before included."""
+        texts = (self.before_text, self.canary_text, self.after_text)
+        return frozenset(settings_digest(text) for text in texts if text)
+
+    @property
+    def canary_digest(self) -> str:
+        """Digest of the settings with the canary, "" where there is none."""
+        return settings_digest(self.canary_text) if self.canary_text else ""
 
     @property
     def settings_object(self) -> str:
@@ -81,11 +96,14 @@ def start_fields(change: Change) -> dict[str, object]:
         "fix": change.plan.fix,
         "target": change.plan.target,
         "plan": plan_to_json(change.plan),
+        "plan_digest": change.plan.digest,
         "before_text": change.before_text,
         "before_digest": change.before_digest,
         "before_objects": [asdict(item) for item in change.before_objects],
         "after_text": change.after_text,
         "after_digest": change.after_digest,
+        "canary_text": change.canary_text,
+        "canary_digest": change.canary_digest,
     }
 
 
@@ -110,7 +128,7 @@ def read_run(history: RunHistory, run_id: str) -> Run:
 
 def _phase(entries: Sequence[JournalEntry]) -> Phase:
     events = {entry.event for entry in entries}
-    if RunEvent.WRITE_INTENT not in events:
+    if not events & {RunEvent.WRITE_INTENT, RunEvent.CANARY_INTENT}:
         return Phase.NOTHING
     if RunEvent.COMMITTED not in events:
         return Phase.UNDO
@@ -130,6 +148,7 @@ def _change(fields: Mapping[str, object]) -> Change:
         before_text=str(fields["before_text"]),
         before_objects=tuple(TargetObject(str(r["name"]), int(r["generation"]), str(r["digest"])) for r in rows),
         after_text=str(fields["after_text"]),
+        canary_text=str(fields.get("canary_text", "")),
     )
 
 

@@ -30,6 +30,7 @@ class Transaction:
         self._tools = tools
         self._log = log
         self._digest = change.before_digest
+        self._found_digest = change.before_digest
         self._warming = warming_of(change.plan)
         self._in_effect_s: float | None = None
         self._deadline_ms: float | None = None
@@ -47,23 +48,22 @@ class Transaction:
         change, tools = self._change, self._tools
         tools.observer(Progress("write", f"writing {change.settings_object} and waiting until the server runs it"))
         self._log.record(
-            RunEvent.WRITE_INTENT, object=change.settings_object, before=change.before_digest, after=change.after_digest
+            RunEvent.WRITE_INTENT, object=change.settings_object, before=self._found_digest, after=change.after_digest
         )
         try:
             state = tools.changer.write(
                 change.after_text,
-                expected=frozenset({change.before_digest}),
+                expected=frozenset({self._found_digest}),
                 cancelled=tools.cancelled,
                 proof=proof,
             )
         except Refused as error:
-            self._end(RunState.UNDONE, reason=error.message)
-            raise
+            return self._refused(error)
         except LatencyDoctorError as error:
             return self._abandon(error.message)
         try:
             self._log.record(RunEvent.WRITE_DONE, **state_fields(state))
-            wrong = _differing(state, proof, change.after_digest)
+            wrong = differing(state, proof, change.after_digest)
             if wrong:
                 return self._abandon(f"not what was asked for: {wrong}")
             if tools.cancelled():
@@ -79,6 +79,11 @@ class Transaction:
         what = f"generation {state.generation}" if state.generation else "the change"
         tools.observer(Progress("effect", f"{what} is in effect"))
         return None
+
+    def _refused(self, error: Refused) -> Outcome:
+        """Somebody else changed the settings before this run did: there is nothing of it to undo."""
+        self._end(RunState.UNDONE, reason=error.message)
+        raise error
 
     def _abandon(self, reason: str) -> Outcome:
         """Undo an uncommitted step; the run ends as undone, or stays unfinished when that fails."""
@@ -112,14 +117,11 @@ class Transaction:
         self._note(RunEvent.UNDO_INTENT, object=change.settings_object, to=change.before_digest, reason=reason)
         try:
             state = tools.changer.write(
-                change.before_text,
-                expected=frozenset({change.before_digest, change.after_digest}),
-                cancelled=never,
-                proof=change.before_objects,
+                change.before_text, expected=change.own_digests, cancelled=never, proof=change.before_objects
             )
         except LatencyDoctorError as error:
             return self._undo_failed(error.message)
-        wrong = _differing(state, change.before_objects, change.before_digest)
+        wrong = differing(state, change.before_objects, change.before_digest)
         if wrong:
             return self._undo_failed(wrong)
         self._digest = state.digest
@@ -281,7 +283,7 @@ class Transaction:
         )
 
 
-def _differing(state: TargetState, expected: tuple[TargetObject, ...], digest: str) -> str:
+def differing(state: TargetState, expected: tuple[TargetObject, ...], digest: str) -> str:
     """Which digests are not those expected, in words; empty when all are."""
     found: Mapping[str, str] = {item.name: item.digest for item in state.objects}
     wrong = [item.name for item in expected if found.get(item.name) != item.digest]

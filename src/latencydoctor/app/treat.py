@@ -10,6 +10,10 @@ was touched is raised.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from latencydoctor.app.canary_journal import cut_off
+from latencydoctor.app.canary_transaction import CanaryTransaction
 from latencydoctor.app.planning import Asked, Basis, make_plan, refuse_unsettled
 from latencydoctor.app.runs import Change, last_applied, read_run, refuse_unfinished, unfinished
 from latencydoctor.app.transaction import Transaction
@@ -21,14 +25,36 @@ from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, Run
 from latencydoctor.remedy import guards
 from latencydoctor.remedy.judge import before_worse
 from latencydoctor.remedy.plan import Texts, restored_text, values_of, warming_of
+from latencydoctor.remedy.staging import SHARE_RATIO, NoCanary, Stage, is_staged, stage
 
 __all__ = ["Asked", "Basis", "Outcome", "Tools", "apply", "make_plan", "never", "preview", "rollback", "unfinished"]
 
 
-def preview(plan: Plan, tools: Tools) -> None:
+@dataclass(frozen=True, slots=True)
+class Cautious:
+    """What a person says of the canary: None leaves it to the fix and the target; a share only where there is one."""
+
+    canary: bool | None = None
+    share_ratio: float = SHARE_RATIO
+
+
+BY_DEFAULT = Cautious()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The state now, the texts to write, and the canary that comes before, or why none does."""
+
+    before: TargetState
+    texts: Texts
+    stage: Stage | NoCanary
+    canary_text: str
+
+
+def preview(plan: Plan, tools: Tools, cautious: Cautious = BY_DEFAULT) -> Prepared:
     """Everything that `apply` checks, without lock, journal or change: what a dry run does. Raises as `apply` does."""
     _refuse_busy(tools)
-    _prepared(plan, tools)
+    return _prepared(plan, tools, cautious)
 
 
 def _refuse_busy(tools: Tools) -> None:
@@ -43,8 +69,8 @@ def _refuse_busy(tools: Tools) -> None:
         refuse_unfinished(tools.history, among=open_runs)
 
 
-def apply(plan: Plan, tools: Tools) -> Outcome:
-    """Apply a plan and verify it.
+def apply(plan: Plan, tools: Tools, cautious: Cautious = BY_DEFAULT) -> Outcome:
+    """Apply a plan, to a canary first where there can be one, and verify it.
 
     Raises Refused for an edited or stale plan, a lock held by another, an unfinished run; KnownError when the target
     cannot be read. Everything after the first step comes back as an outcome.
@@ -52,26 +78,58 @@ def apply(plan: Plan, tools: Tools) -> Outcome:
     log = tools.history.start()
     with tools.changer.hold(log.run_id):
         refuse_unfinished(tools.history)
-        before, texts = _prepared(plan, tools)
-        change = Change("apply", "", plan, before.settings_text, before.objects, texts.settings)
-        transaction = Transaction(change, tools, log)
-        transaction.begin()
-        failed = transaction.write()
-        return failed or transaction.verify_and_end()
+        ready = _prepared(plan, tools, cautious)
+        before = ready.before
+        change = Change(
+            "apply", "", plan, before.settings_text, before.objects, ready.texts.settings, ready.canary_text
+        )
+        if isinstance(ready.stage, NoCanary) or tools.arms is None:
+            transaction = Transaction(change, tools, log)
+            transaction.begin()
+            return transaction.write() or transaction.verify_and_end()
+        earlier = cut_off(tools.history, plan.digest, tools.clock.now_s())
+        staged = CanaryTransaction(change, tools, log, ready.stage, earlier)
+        staged.begin()
+        return staged.try_canary(tools.arms) or staged.write() or staged.verify_and_end()
 
 
-def _prepared(plan: Plan, tools: Tools) -> tuple[TargetState, Texts]:
-    """The state now and the texts to write, made anew from the target's own; the plan only says which values to set."""
+def _prepared(plan: Plan, tools: Tools, cautious: Cautious) -> Prepared:
+    """All that is to be done, made anew from the target's own texts; the plan only says which values to set."""
     before = tools.target.read()
     refuse_unsettled(before)
-    guards.check(plan, before)
+    fix = guards.check(plan, before)
+    if is_staged(before):
+        raise Refused(
+            "the settings hold a canary already", hint="Decide on it first: take its section out of the settings."
+        )
     if warming_of(plan) is not None:
         cache_of(tools)
     restored = restored_text(plan.operations, before)
     after = restored or tools.target.edited(before.settings_text, values_of(plan))
     texts = Texts(after, tools.target.preview(after))
     guards.check_shown(plan, before, texts)
-    return before, texts
+    staged = _staged(stage(fix, plan, before, cautious.share_ratio), tools, cautious)
+    if isinstance(staged, NoCanary):
+        return Prepared(before, texts, staged, "")
+    canary_text = tools.target.edited(before.settings_text, staged.values)
+    tools.target.preview(canary_text)
+    return Prepared(before, texts, staged, canary_text)
+
+
+def _staged(found: Stage | NoCanary, tools: Tools, cautious: Cautious) -> Stage | NoCanary:
+    """What is done of it: a person may do without, but not have a canary that cannot be, or that nobody can judge."""
+    if cautious.canary is False:
+        return NoCanary("it was asked to do without")
+    if isinstance(found, Stage) and tools.arms is None:
+        if tools.verifier is None:
+            raise Refused(
+                "a canary cannot be judged: no metrics source is configured",
+                hint="Give --prometheus URL, or do without it: --no-canary.",
+            )
+        found = NoCanary("this target routes no share of its traffic")
+    if cautious.canary and isinstance(found, NoCanary):
+        raise Refused(f"there can be no canary: {found.reason}", hint="Without --canary the full change is verified.")
+    return found
 
 
 def rollback(tools: Tools, run_id: str = "", *, force: bool = False) -> Outcome | NothingToDo:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from latencydoctor.app.ports import AnswerCache, Cancelled, Changer, Clock, Observer, RunHistory, Target, Verifier
+from latencydoctor.app.ports import (
+    AnswerCache,
+    ArmsVerifier,
+    Cancelled,
+    Changer,
+    Clock,
+    Observer,
+    RunHistory,
+    Target,
+    Verifier,
+)
 from latencydoctor.app.verify import Schedule, Watch
 from latencydoctor.errors import LatencyDoctorError
+from latencydoctor.model.canary import CanaryTrial
 from latencydoctor.model.remedy import Check, RunState, Verification
 from latencydoctor.remedy.judge import JudgePolicy
 
@@ -19,7 +30,7 @@ def never() -> bool:
 @dataclass(frozen=True, slots=True)
 class Tools:
     """Everything outside that treating touches. `verifier` is None where no metrics source is configured, `cache` where
-    the target has none that answers can be written to."""
+    the target has none that answers can be written to, `arms` where it cannot serve a canary or nothing measures it."""
 
     target: Target
     changer: Changer
@@ -31,6 +42,7 @@ class Tools:
     schedule: Schedule = field(default_factory=Schedule)
     policy: JudgePolicy = field(default_factory=JudgePolicy)
     cache: AnswerCache | None = None
+    arms: ArmsVerifier | None = None
 
     def watch(self, verifier: Verifier, deadline_ms: float | None) -> Watch:
         """What verification needs of these, on a target whose requests wait at most `deadline_ms`."""
@@ -44,7 +56,7 @@ class Outcome:
 
     `in_effect_s` is when the change was seen in effect, None when it never was. `interrupted`: someone asked to stop;
     during the steps they were undone, during verification the new state stays. `remeasured` is the one check after a
-    rollback.
+    rollback. `trial` is the canary that went before the change, None where there was none.
     """
 
     run_id: str
@@ -57,6 +69,7 @@ class Outcome:
     verification: Verification | None = None
     remeasured: Check | None = None
     interrupted: bool = False
+    trial: CanaryTrial | None = None
     error: LatencyDoctorError | None = None
 
     def raise_error(self) -> None:

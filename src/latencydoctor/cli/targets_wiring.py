@@ -20,13 +20,15 @@ Now = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One target with its edges. `model` is what verification looks at where the configuration names none."""
+    """One target with its edges. `model` is what verification looks at where the configuration names none; `canary`
+    says that it can send a share of its traffic to a canary."""
 
     target: Target
     changer: Changer
     history: RunHistory
     cache: AnswerCache | None = None
     model: str = ""
+    canary: bool = False
 
 
 def bound(configuration: Configuration, named: str, now_s: Now, effects: Effects) -> Bound:
@@ -54,7 +56,7 @@ def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
 
     target = BundledTarget(state, effects)
     history = JournalFolder(state / "journal", now_s, effects)
-    return Bound(target, BundledChanger(target), history, BundledAnswerCache(target.folder))
+    return Bound(target, BundledChanger(target), history, BundledAnswerCache(target.folder), canary=True)
 
 
 def read_build(folder: Path) -> ModelBuild:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from latencydoctor.cli import outcome as outcome_page
 from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.cli.options import ConfigOption, ContentOption, Format
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import Progress
-    from latencydoctor.app.treat import Outcome
     from latencydoctor.cli.wiring import DiagnoseRequest
-    from latencydoctor.model.remedy import Plan
 
 runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recover what was interrupted.")
 
@@ -111,6 +110,18 @@ def apply(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="The file that `plan -o` wrote.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show the plan, then stop.")] = False,
     yes: YesOption = False,
+    canary: Annotated[
+        bool | None,
+        typer.Option(
+            "--canary/--no-canary",
+            help="Try the change on a part of the traffic first, beside its peers. [default: where that is possible]",
+            show_default=False,
+        ),
+    ] = None,
+    canary_share: Annotated[
+        float, typer.Option("--canary-share", min=0.01, max=0.5, help="Share of the sessions for a model version.")
+    ] = 0.2,
+    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
     config: ConfigOption = None,
     target: TargetOption = "",
     prometheus: PrometheusOption = "",
@@ -120,8 +131,15 @@ def apply(
 ) -> None:
     """Apply a plan as a transaction: journalled, read back, verified on fresh metrics, rolled back if it does not hold.
 
+    With several replicas one of them tries a change of batching first (a canary) and is judged beside its peers;
+    until it is promoted nothing is committed. Worse than its peers: rolled back. Not enough evidence: taken back, exit
+    4.
+
     Exits 0 when the change is in place and verified, 4 when it is held for a human, 5 when it was refused (edited or
     stale plan, locked, not approved), 6 when it was rolled back, 7 when the rollback failed.
+
+    Example:
+      latencydoctor apply plan.json --prometheus http://prometheus:9090
     """
     from latencydoctor.app import treat
     from latencydoctor.cli import wiring
@@ -129,20 +147,25 @@ def apply(
     from latencydoctor.cli.interrupts import Interrupts
     from latencydoctor.remedy.plan_file import plan_from_json
     from latencydoctor.report import change
+    from latencydoctor.report.canary import show_stage
 
     chosen = plan_from_json(reader(plan_file))
     interrupts = Interrupts()
     request = _request(config, content, prometheus, selector, model)
     treatment = wiring.treatment(request, target, _tell, interrupts.asked)
-    treat.preview(chosen, treatment.tools)
-    change.show_plan(chosen, streams.stdout())
+    cautious = treat.Cautious(canary, canary_share)
+    ready = treat.preview(chosen, treatment.tools, cautious)
+    # What is approved must be seen; standard output is the document where that is JSON.
+    console = streams.stderr() if form is Format.JSON else streams.stdout()
+    change.show_plan(chosen, console)
+    show_stage(ready.stage, console)
     if dry_run:
         streams.stderr().print("dry run: nothing was changed")
         raise typer.Exit(ExitCode.OK)
     ask("Apply this plan?", yes=yes)
     with interrupts:
-        outcome = treat.apply(chosen, treatment.tools)
-    _report(outcome, interrupts.code, chosen)
+        outcome = treat.apply(chosen, treatment.tools, cautious)
+    outcome_page.report(outcome, interrupts.code, chosen, form)
 
 
 def rollback(
@@ -175,7 +198,7 @@ def rollback(
     if isinstance(outcome, NothingToDo):
         change.show_nothing(outcome, streams.stdout())
         raise typer.Exit(ExitCode.OK)
-    _report(outcome, interrupts.code)
+    outcome_page.report(outcome, interrupts.code)
 
 
 @runs_app.callback(invoke_without_command=True)
@@ -253,23 +276,3 @@ def _tell(progress: Progress) -> None:
     from latencydoctor.report.foreign import clean
 
     streams.stderr().print(f"{progress.phase}: {clean(progress.text)}", soft_wrap=True)
-
-
-def _report(outcome: Outcome, interrupted: ExitCode | None, plan: Plan | None = None) -> None:
-    """What a run ended as, the journal's place, the next command; then the exit code."""
-    from latencydoctor.report import change
-    from latencydoctor.report.foreign import clean
-
-    console = streams.stdout()
-    if outcome.verification is not None:
-        change.show_verification(outcome.verification, console)
-        if plan is not None:
-            change.show_reached(plan, outcome.verification, console)
-    if outcome.remeasured is not None:
-        console.print(change.check_line(outcome.remeasured))
-    console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)
-    console.print(f"journal {outcome.journal}", soft_wrap=True)
-    if outcome.state.value in ("kept", "held", "applied") and outcome.kind == "apply":
-        console.print(f"to undo it: latencydoctor rollback {outcome.run_id}", soft_wrap=True)
-    outcome.raise_error()
-    raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)

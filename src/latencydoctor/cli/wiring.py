@@ -150,7 +150,7 @@ def treatment(
     configuration = load_configuration(request)
     clock = SystemClock()
     bound = targets.bound(configuration, str(named_target or ""), clock.now_s, effects)
-    from latencydoctor.app.fresh_metrics import MetricsVerifier
+    from latencydoctor.app.fresh_metrics import MetricsArms, MetricsVerifier
     from latencydoctor.app.treat import Tools, never
 
     verifier = None
@@ -168,6 +168,7 @@ def treatment(
         observer,
         cancelled or never,
         cache=bound.cache,
+        arms=MetricsArms.over(verifier) if verifier is not None and bound.canary else None,
     )
     return Treatment(bound.target, tools, lambda: basis_of(request, configuration))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from latencydoctor.content.locate import ContentRoot, yaml_files
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
-from latencydoctor.model.rule import AbsentSignal, Dialect, Family, SignalExpression, SignalName, Summary
+from latencydoctor.model.rule import AbsentSignal, Arms, Dialect, Family, SignalExpression, SignalName, Summary
 
 NAMES_FILE = "_names.yaml"
 STATUSES = ("stable", "experimental", "deprecated")
@@ -15,6 +15,7 @@ STATUSES = ("stable", "experimental", "deprecated")
 _PLACEHOLDER = re.compile(r"\{(sel|front|window|twice)\}")
 _FOLD = re.compile(r"(?<=\() | (?=\))")
 _LITERAL_WINDOW = re.compile(r"\[\d")
+_MATCHERS = re.compile(r'[a-zA-Z_][a-zA-Z0-9_]*(=|!=|=~|!~)"[^"{}]*"')
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
@@ -81,12 +82,25 @@ def _read_dialect(top: Mapping, stem: str, units: dict[str, str]) -> tuple[float
         signals=expressions,
         missing=_read_absent(top, "missing", set(units) - given, "it has an expression"),
         unrecorded=_read_absent(top, "unrecorded", given, "it has no expression"),
+        arms=_read_arms(top),
     )
     if dialect.id != stem:
         top.problem(f"id is {dialect.id!r} but the file is called {stem}.yaml", "id")
     prefer = top.whole("prefer")
     top.close()
     return prefer, dialect
+
+
+def _read_arms(top: Mapping) -> Arms | None:
+    block = top.mapping("arms", None)
+    if block is None:
+        return None
+    arms = Arms(block.text("canary"), block.text("baseline"))
+    for name, matcher in (("canary", arms.canary), ("baseline", arms.baseline)):
+        if not _MATCHERS.fullmatch(matcher):
+            block.problem(f"{matcher!r} is no label matcher", name, hint='For example arm="canary".')
+    block.close()
+    return arms
 
 
 class _Parts:

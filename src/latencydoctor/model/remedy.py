@@ -247,6 +247,10 @@ class RunEvent(StrEnum):
     """
 
     STARTED = "run started"
+    CANARY_INTENT = "canary intent"
+    CANARY_DONE = "canary done"
+    CANARY_WINDOW = "canary window"
+    CANARY_DECISION = "canary decision"
     WRITE_INTENT = "write intent"
     WRITE_DONE = "write done"
     WARM_INTENT = "warm intent"

@@ -116,12 +116,21 @@ class AbsentSignal:
 
 
 @dataclass(frozen=True, slots=True)
+class Arms:
+    """Label matchers that tell a front end's requests apart: those a canary answered, and those its peers did."""
+
+    canary: str
+    baseline: str
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect:
     """A server's metric names mapped to normalised signals. `detect` are names any of which proves its presence.
 
     `verified` names the recorded real page its names were checked against, empty if none was. `model_label` is the
     label that tells models apart, empty when the dialect has none. `missing` are the signals that the server cannot
     give; `unrecorded` are signals it has an expression for whose metrics the recorded page lacks (no GPU there, say).
+    `arms` is None where the metrics do not tell a canary's requests apart.
     """
 
     id: str
@@ -133,6 +142,7 @@ class Dialect:
     signals: tuple[SignalExpression, ...]
     missing: tuple[AbsentSignal, ...] = ()
     unrecorded: tuple[AbsentSignal, ...] = ()
+    arms: Arms | None = None
 
 
 class Summary(StrEnum):

@@ -139,6 +139,19 @@ def judge_canary(windows: Sequence[CanaryWindow], policy: CanaryPolicy) -> Canar
     return _look(kept, policy)
 
 
+def failures_in_a_row(windows: Sequence[CanaryWindow], policy: CanaryPolicy) -> int:
+    """How many of the windows that could be judged failed up to the newest of them; one without data ends no row."""
+    kept = [window for window in windows if not missing(window, policy)]
+    return len(list(takewhile(lambda one: not _passes(one, policy), reversed(kept))))
+
+
+def windows_left(windows: Sequence[CanaryWindow], policy: CanaryPolicy) -> int:
+    """How many more windows a promotion takes at least."""
+    kept = [window for window in windows if not missing(window, policy)]
+    passing = len(list(takewhile(lambda one: _passes(one, policy), reversed(kept))))
+    return max(1, policy.windows_to_promote - len(kept), policy.passes_in_a_row - passing)
+
+
 def _look(windows: Sequence[CanaryWindow], policy: CanaryPolicy) -> CanaryRuling:
     compared = _latency(windows)
     failed = [not _passes(window, policy) for window in windows]

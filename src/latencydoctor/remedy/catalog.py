@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from latencydoctor.errors import UsageError
+from latencydoctor.model.canary import CanaryKind
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.kept import Onset
 from latencydoctor.model.popular import Popularity
@@ -58,9 +59,9 @@ Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
 class Fix:
     """One row: what the fix is called, how it decides what to change, and the bounds of what it may change.
 
-    `warms` says that it may write entries of the cache, too, and decides on what is popular; `restores` that it may put
-    the whole settings of an earlier generation back, and nothing else. A fix with `causes` is
-    refused where the diagnosis found another one, unless a person insists.
+    `canary` says what tries it before all traffic gets it, `warms` that it may write entries of the cache, too, and
+    decides on what is popular, `restores` that it may put the whole settings of an earlier generation back and nothing
+    else. A fix with `causes` is refused where the diagnosis found another one, unless a person insists.
     """
 
     id: str
@@ -68,6 +69,7 @@ class Fix:
     propose: Propose
     bounds: tuple[Bound, ...]
     blast_radius: str
+    canary: CanaryKind = CanaryKind.NONE
     warms: bool = False
     restores: bool = False
     causes: tuple[str, ...] = ()
@@ -95,6 +97,7 @@ FIXES: dict[str, Fix] = {
                 Bound(batch_floor.WAIT, 0, MAX_WAIT_MICROS),
             ),
             blast_radius="one settings file and one model on one server: all of that model's traffic",
+            canary=CanaryKind.REPLICA,
         ),
         Fix(
             id=cache_warmup.FIX_ID,

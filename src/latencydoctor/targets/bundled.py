@@ -56,7 +56,7 @@ class BundledTarget:
             ),
             settings=settings,
             settings_text=text,
-            effective=effective[0].settings,
+            effective=(*effective[0].settings, ("inference.replicas", str(len(effective)))),
             compiled=rendered.compiled,
             not_in_effect=tuple(_differing(rendered.replicas, effective)),
             deadline_ms=float(dict(settings).get("inference.deadline_ms", DEFAULT_DEADLINE_MS)),

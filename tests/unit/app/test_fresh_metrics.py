@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from latencydoctor.app.fresh_metrics import MetricsVerifier
+from latencydoctor.app.fresh_metrics import MetricsArms, MetricsVerifier
 from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError, UsageError
 from latencydoctor.model.evidence import Proof, Selection, Series, Window
 from latencydoctor.model.readings import Discovery, RangeQuery, Readings
-from latencydoctor.model.rule import Dialect, SignalExpression
+from latencydoctor.model.remedy import Reading
+from latencydoctor.model.rule import Arms, Dialect, SignalExpression
 
 WINDOW = Window(1000.0, 1020.0)
 UNITS = {
@@ -106,3 +108,28 @@ def test_metrics_that_lack_a_needed_signal_are_named() -> None:
 def test_a_source_that_fails_is_no_data(error: LatencyDoctorError) -> None:
     reading = verifier(Metrics(VALUES, error=error)).read(WINDOW)
     assert (reading.requests, reading.note) == (None, error.message)
+
+
+def test_an_arm_is_read_through_its_own_label_and_what_the_servers_say_of_all() -> None:
+    metrics = Metrics(VALUES)
+    whole = verifier(metrics)
+    front, server = whole.dialects
+    armed = replace(front, arms=Arms('arm="c"', 'arm="s"'))
+    canary, baseline = MetricsArms.over(replace(whole, dialects=(server, armed))).read(WINDOW)
+    assert canary == baseline == Reading(140.0, 0.0, 2e9, 6000.0)
+    assert [query.query for query in metrics.asked][:6] == [
+        'front_e2e_p99_ms{model="faq",arm="c"}[20s]',
+        'front_error_ratio{model="faq",arm="c"}[20s]',
+        'front_request_rate_rps{model="faq",arm="c"}[20s]',
+        'server_accelerator_memory_used_bytes{model="faq"}[20s]',
+        'server_process_resets{model="faq"}[20s]',
+        'front_request_rate_rps{model="faq",arm="c"}[5s]',
+    ]
+    assert metrics.asked[6].query == 'front_e2e_p99_ms{model="faq",arm="s"}[20s]'
+
+
+def test_metrics_that_do_not_tell_the_arms_apart_are_no_data() -> None:
+    canary, baseline = MetricsArms.over(verifier(Metrics(VALUES))).read(WINDOW)
+    assert canary == baseline
+    assert canary.requests is None
+    assert canary.note == "the metrics have no label that tells a canary's requests from the others'"

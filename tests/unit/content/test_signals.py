@@ -8,8 +8,8 @@ import pytest
 
 from latencydoctor.content.locate import ContentRoot, locate
 from latencydoctor.content.signals import read_signals
-from latencydoctor.errors import ContentErrors
-from latencydoctor.model.rule import AbsentSignal, Family, Summary
+from latencydoctor.errors import ContentError, ContentErrors
+from latencydoctor.model.rule import AbsentSignal, Arms, Family, Summary
 
 NAMES = """
 signals:
@@ -160,3 +160,17 @@ def test_missing_names_are_told(tmp_path: Path) -> None:
     (root.rules / "signals" / "_names.yaml").unlink()
     with pytest.raises(ContentErrors, match=r"rules/signals/_names.yaml: cannot be read"):
         read_signals(root)
+
+
+def test_arms_are_label_matchers(tmp_path: Path) -> None:
+    told = DIALECT + "arms: {canary: 'track=\"canary\"', baseline: 'track!=\"canary\"'}\n"
+    _, (dialect,) = read_signals(content(tmp_path, told))
+    assert dialect.arms == Arms('track="canary"', 'track!="canary"')
+    assert next(one for one in read_signals(locate())[1] if one.id == "gateway").arms is not None
+
+
+@pytest.mark.parametrize("matcher", ["canary", '{a="b"}', 'a="b"} or up{', "", 'a="b",c="d"'])
+def test_what_is_no_label_matcher_is_refused(tmp_path: Path, matcher: str) -> None:
+    told = f"{DIALECT}arms: {{canary: '{matcher}', baseline: 'a=\"b\"'}}\n"
+    with pytest.raises((ContentErrors, ContentError)):
+        read_signals(content(tmp_path, told))

@@ -7,7 +7,16 @@ import math
 import pytest
 
 from latencydoctor.model.remedy import Decision, Reading
-from latencydoctor.remedy.canary import CanaryPolicy, CanaryRuling, CanaryWindow, binomial_tail, judge_canary, missing
+from latencydoctor.remedy.canary import (
+    CanaryPolicy,
+    CanaryRuling,
+    CanaryWindow,
+    binomial_tail,
+    failures_in_a_row,
+    judge_canary,
+    missing,
+    windows_left,
+)
 
 POLICY = CanaryPolicy()
 
@@ -123,3 +132,19 @@ def test_the_tail_of_a_binomial(at_least: int, of: int, share: float, expected: 
 def test_the_tail_of_thousands_neither_overflows_nor_leaves_its_range() -> None:
     assert 0.4 < binomial_tail(1000, 5000, 0.2) < 0.6
     assert binomial_tail(5000, 5000, 0.2) == pytest.approx(0.0)
+
+
+def test_a_window_without_data_neither_fails_nor_ends_a_row_of_failures() -> None:
+    bad, good = window(1500, 1500), window(300, 300)
+    blind = CanaryWindow(reading(None), reading(300))
+    assert failures_in_a_row([], POLICY) == 0
+    assert failures_in_a_row([good, bad, blind, bad, blind], POLICY) == 2
+    assert failures_in_a_row([bad, bad, good, bad], POLICY) == 1
+
+
+def test_how_many_windows_a_promotion_takes_at_least() -> None:
+    bad, good = window(1500, 1500), window(300, 300)
+    assert windows_left([], POLICY) == 5
+    assert windows_left([good] * 3, POLICY) == 2
+    assert windows_left([good] * 9 + [bad], POLICY) == 3
+    assert windows_left([good] * 7, POLICY) == 1

@@ -1,0 +1,50 @@
+"""How a run of `apply` or `rollback` ended, on standard output as text or JSON, and its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import typer
+
+from latencydoctor.cli import streams
+from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.options import Format
+
+if TYPE_CHECKING:
+    from latencydoctor.app.treat import Outcome
+    from latencydoctor.model.remedy import Plan
+
+
+def report(
+    outcome: Outcome, interrupted: ExitCode | None, plan: Plan | None = None, form: Format = Format.TEXT
+) -> None:
+    """What a run ended as, the journal's place, the next command; then the exit code."""
+    from latencydoctor.report import machine
+
+    if form is Format.JSON:
+        streams.write(machine.dump({"run": replace(outcome, error=None)}))
+    else:
+        _show(outcome, plan)
+    outcome.raise_error()
+    raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)
+
+
+def _show(outcome: Outcome, plan: Plan | None) -> None:
+    from latencydoctor.report import change
+    from latencydoctor.report.canary import show_trial
+    from latencydoctor.report.foreign import clean
+
+    console = streams.stdout()
+    if outcome.trial is not None:
+        show_trial(outcome.trial, console)
+    if outcome.verification is not None:
+        change.show_verification(outcome.verification, console)
+        if plan is not None:
+            change.show_reached(plan, outcome.verification, console)
+    if outcome.remeasured is not None:
+        console.print(change.check_line(outcome.remeasured))
+    console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)
+    console.print(f"journal {outcome.journal}", soft_wrap=True)
+    if outcome.state.value in ("kept", "held", "applied") and outcome.kind == "apply":
+        console.print(f"to undo it: latencydoctor rollback {outcome.run_id}", soft_wrap=True)
