@@ -111,6 +111,31 @@ def test_the_journal_of_a_unit_since_a_time(programs: Programs) -> None:
     ]
 
 
+def test_files_and_live_logs_are_one_pyramid(programs: Programs, tmp_path: Path) -> None:
+    programs.put("kubectl", KUBECTL_SAID)
+    programs.put("journalctl", JOURNAL_SAID, "no such unit", 1)
+    (tmp_path / "a.log").write_text(KUBECTL_SAID.replace("triton-0", "triton-1").replace(":25.1", ":20.1"))
+    done = run(programs, str(tmp_path / "a.log"), "--kubectl", "app=triton", "--journal", "triton", "--levels")
+    assert done.returncode == 3, done.stderr
+    found = json.loads(done.stdout)
+    assert [(event["rule"], event["count"]) for event in found["events"]] == [("gpu_oom", 3)]
+    assert found["events"][0]["place"].endswith("a.log:2"), "the earliest line is shown, wherever it stands"
+    assert [file["query"].rpartition("/")[2] for file in found["files"]] == [
+        "a.log",
+        "kubectl:app=triton",
+        "journal:triton",
+    ]
+    assert [gap["detail"] for gap in found["gaps"]] == ["journal:triton: no such unit"]
+    assert sum(found["levels"].values()) == 5
+
+
+def test_a_program_that_is_missing_is_told_before_files_are_read(programs: Programs, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("fine\n")
+    done = run(programs, str(tmp_path / "a.log"), "--kubectl", "app=x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "kubectl is not installed here" in done.stderr
+
+
 def test_a_program_that_complains_leaves_a_gap(programs: Programs) -> None:
     programs.put("kubectl", "", 'Error from server (NotFound): pods "x" not found\nmore\n', 1)
     done = run(programs, "--kubectl", "pod/x")

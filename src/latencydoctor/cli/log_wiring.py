@@ -59,13 +59,10 @@ def read(request: LogRequest, rules: Sequence[LogRule], window: Window, standard
         on_bytes=request.on_bytes, redact_prompts=request.redact_prompts, levels=request.levels, zone=request.zone
     )
     live = request.live(window, follow=False)
-    files = LogFiles(request.paths, time.time, standard_input, options=options)
-    if not live:
-        return files.read(rules, window)
     others = LiveLogs(live, options)
-    if not request.paths:
+    if live and not request.paths:
         return others.read(rules, window)
-    raise UsageError("files and live logs are read separately", hint="Leave one out, or add --follow.")
+    return LogFiles(request.paths, time.time, standard_input, options=options, beside=others.add_to).read(rules, window)
 
 
 def follow(

@@ -90,13 +90,19 @@ class Running:
         return said or f"it ended with status {code}"
 
 
+def installed(log: LiveLog) -> str:
+    """The program's path. `KnownError` where it is not installed."""
+    name = log.argv[0]
+    program = shutil.which(name)
+    if program is None:
+        raise KnownError(f"{name} is not installed here", hint=f"Run it where it is: {_piped(log.argv)}")
+    return program
+
+
 @contextmanager
 def running(log: LiveLog) -> Iterator[Running]:
     """Runs the program as long as its output is read. `KnownError` where it is not installed."""
-    program = shutil.which(log.argv[0])
-    if program is None:
-        name = log.argv[0]
-        raise KnownError(f"{name} is not installed here", hint=f"Run it where it is: {_piped(log.argv)}")
+    program = installed(log)
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(

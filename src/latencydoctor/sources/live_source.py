@@ -12,7 +12,7 @@ from latencydoctor.model.evidence import Window
 from latencydoctor.model.readings import Readings
 from latencydoctor.model.rule import LogRule
 from latencydoctor.sources.compiled_store import scanner as log_scanner
-from latencydoctor.sources.live_logs import LiveLog, missing, running
+from latencydoctor.sources.live_logs import LiveLog, installed, missing, running
 from latencydoctor.sources.log_reading import Reading
 from latencydoctor.sources.log_walk import Portion, stream_steps
 from latencydoctor.sources.logfiles import MAX_UNPACKED_BYTES, LogOptions
@@ -23,6 +23,8 @@ class LiveLogs:
     """Implements the `LogSource` port over programs that print logs. `KnownError` where one is not installed."""
 
     def __init__(self, logs: Sequence[LiveLog], options: LogOptions) -> None:
+        for log in logs:
+            installed(log)
         self._logs = tuple(logs)
         self._options = options
 
@@ -32,6 +34,11 @@ class LiveLogs:
         reader = LogReader(rules, window, scanner, zone=self._options.zone, redact_prompts=self._options.redact_prompts)
         levels = LevelCounter() if self._options.levels else None
         reading = Reading(reader, window, ScanAhead(scanner, 0, levels=levels), self._options.on_bytes)
+        self.add_to(reading)
+        return reading.readings()
+
+    def add_to(self, reading: Reading) -> None:
+        """Read them after whatever else is read."""
         portion = Portion(CHUNK_BYTES, MAX_UNPACKED_BYTES)
         for log in self._logs:
             with running(log) as program:
@@ -40,4 +47,3 @@ class LiveLogs:
                 complaint = program.complaint()
             if complaint:
                 reading.gaps.append(missing(log, complaint))
-        return reading.readings()

@@ -64,7 +64,7 @@ class LogFiles:
     """Implements the `LogSource` port over `paths`: files, folders, globs, or `-` for `standard_input`.
 
     `now_s` dates stamps without a year on standard input, where no file time does. Reading stops at `ends_s` on the
-    monotonic clock; None is to read everything.
+    monotonic clock; None is to read everything, and then what `beside` adds.
     """
 
     def __init__(
@@ -74,12 +74,14 @@ class LogFiles:
         standard_input: ByteStream | None = None,
         ends_s: float | None = None,
         options: LogOptions | None = None,
+        beside: Callable[[Reading], None] | None = None,
     ) -> None:
         self._paths = tuple(side_by_side(paths))
         self._now_s = now_s
         self._standard_input = standard_input
         self._ends_s = ends_s
         self._options = options or LogOptions()
+        self._beside = beside or (lambda _reading: None)
         self._ready: RulesReady | None = None
         chunk_bytes = CHUNK_BYTES if ends_s is None else PROMPT_CHUNK_BYTES
         self._portion = Portion(chunk_bytes, self._options.max_unpacked_bytes)
@@ -99,6 +101,7 @@ class LogFiles:
                 return self._read_in_processes(streams, processes, rules, window, scanner)
         reading = self._reading(rules, window, scanner, _SCAN_PROCESSES if self._processors() > 1 else 0)
         reading.follow(self._steps())
+        self._beside(reading)
         return reading.readings()
 
     def prepare(self, rules: Sequence[LogRule]) -> None:
@@ -150,6 +153,7 @@ class LogFiles:
             whole.gaps.extend(mine.gaps)
             whole.queries.extend(mine.queries)
             whole.ahead.level_counts.add(mine.levels or LevelCounts())
+        self._beside(whole)
         return whole.readings()
 
     def _processors(self) -> int:
