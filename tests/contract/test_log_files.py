@@ -176,6 +176,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert b"/dev/full" in done.stderr
     assert b"No space left" in done.stderr
+    assert b"Make room" in done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")

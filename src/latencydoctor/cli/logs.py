@@ -14,7 +14,8 @@ import typer
 
 from latencydoctor.cli import streams
 from latencydoctor.cli.exit_codes import ExitCode
-from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.cli.output import document
+from latencydoctor.errors import UsageError
 
 if TYPE_CHECKING:
     from latencydoctor.model.evidence import LogEvent, Window
@@ -145,15 +146,7 @@ def _emit(readings: Readings, form: Format, output: Path | None, verbose: bool) 
     text = (
         _document(readings) if form is Format.JSON else pyramid.as_text(*shown, meaning=verbose, levels=readings.levels)
     )
-    if output is None:
-        streams.write(text)
-        return
-    try:
-        output.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise KnownError(
-            f"cannot write {output}: {error.strerror}", hint="Name a file in a folder of yours."
-        ) from error
+    document(text, output)
 
 
 def _moment(text: str, option: str, now_s: float, default: float) -> float:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
+import os
+import tempfile
 from pathlib import Path
 
 from latencydoctor.cli import streams
@@ -46,8 +50,37 @@ def document(text: str, output: Path | None) -> None:
         streams.write(text)
         return
     try:
-        output.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        _keep(text if text.endswith("\n") else text + "\n", output)
     except OSError as error:
-        raise KnownError(
-            f"cannot write {output}: {error.strerror or error}", hint="Name another file with --output."
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "Make room there, or name another file with --output." if full else "Name another file with --output."
+        raise KnownError(f"cannot write {output}: {error.strerror or error}", hint=hint) from error
+
+
+def _keep(text: str, output: Path) -> None:
+    """Write a file whole or not at all: what it held before stays until all of the new text is on the disk."""
+    real = output.resolve()
+    if (real.exists() and not real.is_file()) or not os.access(real.parent, os.W_OK):
+        # A device or a pipe takes what it is given; so does a file in a folder where no other may be made.
+        output.write_text(text, encoding="utf-8")
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{real.name}.", dir=real.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(_mode_of(real))
+        Path(name).replace(real)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _mode_of(path: Path) -> int:
+    """The rights that a file has, or that a new one would get."""
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -18,6 +19,13 @@ _STYLE = {
     Severity.INFO: "default",
 }
 INDENT = " " * 9
+_HEAD = re.compile(
+    r"""^(?:\{"(?:log|message|msg|MESSAGE)":\ ?")?
+    (?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|\ ?[+-]\d\d:?\d\d)?\]?\ +){0,2}
+    (?:std(?:out|err)\ [FP]\ )?(?:\[\w{4,8}\]\ \d+\#\d+:\ (?:\*\d+\ )?)?(?=\S)""",
+    re.ASCII | re.VERBOSE,
+)
+"""What stands before a message that says no more than the row above it: its wrapper, its stamp, its worker."""
 
 
 class Days:
@@ -62,7 +70,8 @@ def line(event: LogEvent, *, short: bool = False) -> Text:
     _, known, message = event.line.partition(event.file_line) if event.file_line else ("", "", "")
     if event.file_line and (short or not known):
         row.append(f"{clean(event.file_line)}  ", style="dim")
-    return row.append_text(plain(message.lstrip('] :"') if short and known else event.line, limit=500))
+    said = message.lstrip('] :"') if known else _HEAD.sub("", event.line)
+    return row.append_text(plain(said if short else event.line, limit=500))
 
 
 def details(event: LogEvent) -> list[Text]:

@@ -127,6 +127,22 @@ def test_terminal_shows_the_message_behind_the_programs_head() -> None:
     assert as_text([replace(OOM, line=text)], (), FILES, meaning=False).splitlines()[2] == f"         a.log:7  {text}"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2026/11/30 03:14:11 [error] 87#87: *14 no live upstreams", "no live upstreams"),
+        ("2026-11-30T07:20:26.123456789Z stderr F Killed process 7", "Killed process 7"),
+        ("2026-11-30T07:20:26.123Z 2026-11-30 07:20:26,123 it failed", "it failed"),
+        ("[2026-11-30 07:20:26 +0100] [41] [CRITICAL] WORKER TIMEOUT", "[41] [CRITICAL] WORKER TIMEOUT"),
+        (r'{"log":"Killed\n","stream":"stderr"}', r'Killed\n","stream":"stderr"}'),
+        ('10.0.0.1 - - [30/Nov/2026] "POST /x" 502', '10.0.0.1 - - [30/Nov/2026] "POST /x" 502'),
+        ("2026-11-30", "2026-11-30"),
+    ],
+)
+def test_terminal_leaves_out_what_stands_before_every_message(text: str, shown: str) -> None:
+    assert screen([replace(OOM, line=text, file_line="")], width=120)[2] == f"         a.log:7  {shown}"
+
+
 def test_terminal_shows_everything_when_asked() -> None:
     rows = screen(many(60), meaning=True)
     assert len([row for row in rows if row.startswith("ERROR")]) == 60

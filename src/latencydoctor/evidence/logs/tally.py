@@ -19,6 +19,9 @@ SHOWN_CHARACTERS = 500
 """How much of a line an event keeps."""
 
 _COMPARED_CHARACTERS = 256
+_WRAPPED_CHARACTERS = 160
+"""Heads with a stamp, a pod and a file take up to this; a journal's entry in JSON takes more."""
+
 _MOST_TELLERS = 64
 _SEARCHED_FOR_DURATIONS = 32
 _SHOWN_TELLERS = 5
@@ -161,9 +164,12 @@ class Tally:
 
 
 def shown(told: Told, redact_prompts: bool = False) -> str:
-    """A line as it may be kept: without secrets, cut; what a wrapper escaped, or hid in numbers, as it was written."""
+    """A line as it may be kept: without secrets, cut.
+
+    What a wrapper escaped, hid in numbers, or put behind a row of fields of its own is kept as its program wrote it.
+    """
     line = clean(told.data)
-    if told.text[:_COMPARED_CHARACTERS] not in line:
+    if not 0 <= line.find(told.text[:_COMPARED_CHARACTERS]) <= _WRAPPED_CHARACTERS:
         line = told.text
     if redact_prompts:
         line = blank_prompts(line)

@@ -78,6 +78,14 @@ def test_line_is_shown_as_it_was_written_where_its_wrapper_hides_it() -> None:
     assert tally(plain).line == "2026 no"
 
 
+def test_a_message_far_behind_the_fields_of_its_wrapper_is_kept_by_itself() -> None:
+    entry = told(SLOW, 1, text="it waited")
+    entry.data = b'{"_HOSTNAME":"gpu-7","PRIORITY":"3",%s"MESSAGE":"it waited"}' % (b'"_X":"y",' * 20)
+    assert tally(entry).line == "it waited"
+    entry.data = b'{"log":"it waited","stream":"stderr"}'
+    assert tally(entry).line == '{"log":"it waited","stream":"stderr"}'
+
+
 def test_secrets_always_go_and_prompts_on_demand() -> None:
     one = told(SLOW, 1, text="prompt: 'my words' password=hunter2hunter2")
     assert tally(one).line == "prompt: 'my words' password=[redacted]"
