@@ -25,11 +25,12 @@ from latencydoctor.errors import KnownError
 from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.compile import model_config, to_pbtxt
+from latencydoctor.stack.controller.fleet import Standing
 from latencydoctor.stack.controller.loop import Controller, Served
 from latencydoctor.stack.controller.page import serve
-from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import Triton
+from latencydoctor.stack.controller_state import SharedProgress
 from latencydoctor.stack.gateway.admin import admin_app
 from latencydoctor.stack.gateway.admin_cache import AdminCache
 from latencydoctor.stack.gateway.entries import Entry
@@ -113,7 +114,7 @@ def main(state: Path) -> None:
     threading.Thread(target=admin.run, daemon=True).start()
     watch = StubWatch(lambda: (), lambda _: True)
     controller = Controller(
-        layout.settings, layout.models, [Served(Triton(endpoints.triton_grpc), watch)], progress, _log
+        layout.settings, layout.models, Standing([Served(Triton(endpoints.triton_grpc), watch)]), progress, _log
     )
     stopped = threading.Event()
     threading.Thread(target=_work, args=(controller, stopped), daemon=True).start()

@@ -79,7 +79,7 @@ def elsewhere(parts: Bench, folder: Path, found: Settings = SETTINGS, **changes:
     layout.create()
     free = addresses.free_ports().gateway
     base = replace(parts.endpoints, gateway=f"http://127.0.0.1:{free}", admin_socket=str(layout.run / "a.sock"))
-    addresses.save(layout.endpoints, replace(base, **changes))
+    addresses.save(layout.endpoints, replace(base, **changes))  # type: ignore[arg-type]  # only addresses change
     settings.save(layout.settings, found)
     command = [sys.executable, "-m", "latencydoctor.stack.gateway", "--state", str(layout.state)]
     with child(command, layout.log("gateway")):

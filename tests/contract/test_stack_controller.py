@@ -12,11 +12,12 @@ from tritonclient.grpc import model_config_pb2
 from latencydoctor.errors import KnownError
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.compile import model_config, to_json, to_pbtxt
+from latencydoctor.stack.controller.fleet import Standing
 from latencydoctor.stack.controller.kept import KeptGenerations
 from latencydoctor.stack.controller.loop import Controller, Served
-from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import TritonUnavailableError
+from latencydoctor.stack.controller_state import SharedProgress
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
 from latencydoctor.stack.settings_canary import CanarySettings
 
@@ -64,7 +65,7 @@ class Desk:
         served = [Served(server, stubs) for server in self.servers]
         self.history = folder / "settings-history.json"
         self.controller = Controller(
-            self.settings, folder / "models", served, self.progress, self.log, KeptGenerations(self.history)
+            self.settings, folder / "models", Standing(served), self.progress, self.log, KeptGenerations(self.history)
         )
 
     def kept(self) -> list[str]:
@@ -165,7 +166,7 @@ def test_every_replica_gets_what_it_does_not_have(tmp_path: Path) -> None:
     assert desk.progress.current.generation == 2
 
 
-def test_another_number_of_replicas_is_refused_while_the_stack_runs(desk: Desk) -> None:
+def test_another_number_of_replicas_is_refused_where_nobody_starts_them(desk: Desk) -> None:
     desk.write(replace(Settings(), inference=InferenceSettings(replicas=2)))
     assert desk.controller.step()
     assert "inference.replicas is 2, 1 run" in desk.progress.current.error

@@ -120,8 +120,13 @@ def test_endpoints_are_what_up_wrote(folder: StateFolder) -> None:
     told = {"triton_grpc": "127.0.0.1:1", "controller_metrics": "http://x/", "admin_socket": "/a", "gateway": "g"}
     (folder.path / "endpoints.json").write_text(json.dumps(told))
     assert folder.endpoints() == Endpoints(("127.0.0.1:1",), "http://x/", "/a")
-    (folder.path / "endpoints.json").write_text(json.dumps({**told, "replica_grpc": "127.0.0.1:2"}))
-    assert folder.endpoints().tritons_grpc == ("127.0.0.1:1", "127.0.0.1:2")
+    others = [{"http": "h", "grpc": f"127.0.0.1:{port}", "metrics": "m"} for port in (2, 3)]
+    (folder.path / "endpoints.json").write_text(json.dumps({**told, "replicas": others}))
+    assert folder.endpoints().tritons_grpc == ("127.0.0.1:1",), "there is an address for each that could run"
+    (folder.path / "run").mkdir()
+    for serving, expected in (([1, 2], 2), ([1, 2, 9], 2), ([], 1), ("x", 1)):
+        (folder.path / "run" / "serving.json").write_text(json.dumps({"serving": serving}))
+        assert len(folder.endpoints().tritons_grpc) == expected
     for damaged in ("{}", "[]", "x"):
         (folder.path / "endpoints.json").write_text(damaged)
         with pytest.raises(KnownError, match="damaged"):

@@ -75,12 +75,13 @@ def up(
 def _show_endpoints(layout: Layout, endpoints: Endpoints, form: str) -> None:
     from dataclasses import asdict
 
+    from latencydoctor.stack.replicas import load_serving
     from latencydoctor.stack.status import addresses_of
 
     if form == "json":
         typer.echo(json.dumps({"state": str(layout.state)} | asdict(endpoints)))
         return
-    for name, address in addresses_of(endpoints).items():
+    for name, address in addresses_of(endpoints, load_serving(layout.serving)).items():
         typer.echo(f"{name:<13}{address or 'absent'}")
     simulated = endpoints.accelerator.startswith("sim:")
     typer.echo(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
@@ -14,8 +14,20 @@ LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
+class TritonPorts:
+    """The three TCP ports of one Triton."""
+
+    http: int
+    grpc: int
+    metrics: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ports:
-    """One TCP port on loopback for each part that listens on one."""
+    """One TCP port on loopback for each part that listens on one; `replicas` are those of the Tritons after the first.
+
+    Every Triton that the settings may ask for has its ports from the start, so that one can be started at any time.
+    """
 
     gateway: int
     prometheus: int
@@ -24,16 +36,31 @@ class Ports:
     triton_grpc: int
     triton_metrics: int
     controller_metrics: int
-    replica_http: int = 0
-    replica_grpc: int = 0
-    replica_metrics: int = 0
+    replicas: tuple[TritonPorts, ...] = ()
+
+    def named(self) -> dict[str, int]:
+        """Every port by what it is for."""
+        found = {item.name.replace("_", " "): getattr(self, item.name) for item in fields(self)[:-1]}
+        for number, one in enumerate(self.replicas, start=2):
+            found |= {f"triton-{number} {item.name}": getattr(one, item.name) for item in fields(one)}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TritonAddress:
+    """Where one Triton listens: a base URL, `host:port`, and its metrics page."""
+
+    http: str
+    grpc: str
+    metrics: str
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
     """What `up` writes to endpoints.json: base URLs, `host:port` for gRPC, paths of Unix sockets.
 
-    `alertmanager` is "" when the stack runs without one, `replica_*` (the second Triton) when there is but one.
+    `alertmanager` is "" when the stack runs without one. `replicas` are the Tritons after the first, whether they run
+    or not: which of them do is for the settings to say.
     """
 
     gateway: str
@@ -47,19 +74,18 @@ class Endpoints:
     admin_socket: str
     supervisor_socket: str
     accelerator: str
-    replica_http: str = ""
-    replica_grpc: str = ""
-    replica_metrics: str = ""
+    replicas: tuple[TritonAddress, ...] = ()
 
     @property
-    def tritons_grpc(self) -> tuple[str, ...]:
-        """`host:port` of every Triton."""
-        return tuple(filter(None, (self.triton_grpc, self.replica_grpc)))
+    def tritons(self) -> tuple[TritonAddress, ...]:
+        """Every Triton there can be, the first one first."""
+        return (TritonAddress(self.triton_http, self.triton_grpc, self.triton_metrics), *self.replicas)
 
     def ports(self) -> Ports:
         """The ports behind the addresses; 0 where the part is absent."""
-        names = [item.name for item in fields(Ports)]
-        return Ports(**{name: _port_of(getattr(self, name)) for name in names})
+        names = [item.name for item in fields(Ports) if item.name != "replicas"]
+        others = (TritonPorts(*(_port_of(address) for address in astuple(one))) for one in self.replicas)
+        return Ports(**{name: _port_of(getattr(self, name)) for name in names}, replicas=tuple(others))
 
 
 def _port_of(address: str) -> int:
@@ -68,24 +94,30 @@ def _port_of(address: str) -> int:
     return int(port) if port.isdecimal() else 0
 
 
-def endpoints_for(sockets: Path, ports: Ports, accelerator: str, *, alertmanager: bool, replicas: int = 1) -> Endpoints:
+def endpoints_for(sockets: Path, ports: Ports, accelerator: str, *, alertmanager: bool) -> Endpoints:
     """The addresses that go with `ports` and a folder of Unix sockets."""
-    second = replicas > 1
+    first = _triton_at(TritonPorts(ports.triton_http, ports.triton_grpc, ports.triton_metrics))
     return Endpoints(
         gateway=f"http://{LOOPBACK}:{ports.gateway}",
         prometheus=f"http://{LOOPBACK}:{ports.prometheus}",
         alertmanager=f"http://{LOOPBACK}:{ports.alertmanager}" if alertmanager else "",
-        triton_http=f"http://{LOOPBACK}:{ports.triton_http}",
-        triton_grpc=f"{LOOPBACK}:{ports.triton_grpc}",
-        triton_metrics=f"http://{LOOPBACK}:{ports.triton_metrics}/metrics",
+        triton_http=first.http,
+        triton_grpc=first.grpc,
+        triton_metrics=first.metrics,
         controller_metrics=f"http://{LOOPBACK}:{ports.controller_metrics}/metrics",
         valkey_socket=str(sockets / "valkey.sock"),
         admin_socket=str(sockets / "admin.sock"),
         supervisor_socket=str(sockets / "supervisor.sock"),
         accelerator=accelerator,
-        replica_http=f"http://{LOOPBACK}:{ports.replica_http}" if second else "",
-        replica_grpc=f"{LOOPBACK}:{ports.replica_grpc}" if second else "",
-        replica_metrics=f"http://{LOOPBACK}:{ports.replica_metrics}/metrics" if second else "",
+        replicas=tuple(_triton_at(one) for one in ports.replicas),
+    )
+
+
+def _triton_at(ports: TritonPorts) -> TritonAddress:
+    return TritonAddress(
+        http=f"http://{LOOPBACK}:{ports.http}",
+        grpc=f"{LOOPBACK}:{ports.grpc}",
+        metrics=f"http://{LOOPBACK}:{ports.metrics}/metrics",
     )
 
 
@@ -98,31 +130,39 @@ def load(path: Path) -> Endpoints:
     """Reads endpoints.json; KnownError when this state folder never had a stack, or the file is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        # A state folder from before there were replicas does not have them.
-        found = {"replica_http": "", "replica_grpc": "", "replica_metrics": ""} | found
-        return Endpoints(**{item.name: str(found[item.name]) for item in fields(Endpoints)})
+        # A state folder from before replicas could be started at any time has none listed.
+        replicas = tuple(
+            TritonAddress(**{item.name: str(one[item.name]) for item in fields(TritonAddress)})
+            for one in found.get("replicas", ())
+        )
+        names = [item.name for item in fields(Endpoints) if item.name != "replicas"]
+        return Endpoints(**{name: str(found[name]) for name in names}, replicas=replicas)
     except FileNotFoundError as error:
         raise KnownError(f"no stack in {path.parent}", hint="Start one with `latencydoctor stack up`.") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise KnownError(f"{path} cannot be used: {error}", hint=f"Delete {path} and run `stack up`.") from error
 
 
-def free_ports() -> Ports:
-    """Ports nobody listens on, all different: held together until the last one is found."""
-    held = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in fields(Ports)]
+def free_ports(replicas: int = 1) -> Ports:
+    """Ports nobody listens on, all different, for up to so many Tritons: held together until the last one is found."""
+    plain = len(fields(Ports)) - 1
+    each = len(fields(TritonPorts))
+    held = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(plain + each * (replicas - 1))]
     try:
         for one in held:
             one.bind((LOOPBACK, 0))
-        return Ports(*(one.getsockname()[1] for one in held))
+        found = [one.getsockname()[1] for one in held]
     finally:
         for one in held:
             one.close()
+    starts = range(plain, len(found), each)
+    others = tuple(TritonPorts(*found[start : start + each]) for start in starts)
+    return replace(Ports(*found[:plain]), replicas=others)
 
 
 def refuse_taken(ports: Ports) -> None:
     """KnownError naming the first port that another process listens on."""
-    for item in fields(Ports):
-        port = getattr(ports, item.name)
+    for name, port in ports.named().items():
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             # As servers do, so that connections of a stack that just ended do not count as taken.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -130,6 +170,6 @@ def refuse_taken(ports: Ports) -> None:
                 probe.bind((LOOPBACK, port))
             except OSError as error:
                 raise KnownError(
-                    f"port {port} ({item.name.replace('_', ' ')}) is in use by another process",
+                    f"port {port} ({name}) is in use by another process",
                     hint="Free it, or let the stack find other ports: `stack up --new-ports`.",
                 ) from error

@@ -80,6 +80,16 @@ class Layout:
         return self.state / "prometheus"
 
     @property
+    def triton_targets(self) -> Path:
+        """The Tritons that Prometheus is to scrape: it follows this file while it runs."""
+        return self.prometheus / "targets" / "triton.json"
+
+    @property
+    def serving(self) -> Path:
+        """Which Tritons take traffic: the controller writes it, the gateway follows it."""
+        return self.run / "serving.json"
+
+    @property
     def alertmanager(self) -> Path:
         return self.state / "alertmanager"
 
@@ -109,6 +119,7 @@ class Layout:
             self.logs,
             self.models,
             self.prometheus,
+            self.triton_targets.parent,
             self.alertmanager,
             self.valkey,
         )

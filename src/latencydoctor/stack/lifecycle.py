@@ -98,6 +98,24 @@ def _start(layout: Layout, settings: Settings, options: UpOptions, tell: Observe
     return inputs.endpoints
 
 
+def revive(layout: Layout, tell: Observer = silent) -> bool:
+    """Starts a stack again whose supervisord was killed, with its settings as they are; whether there was one.
+
+    Does not wait until it is ready. Nothing to do where supervisord answers after all, or where the stack has been
+    taken down meanwhile. KnownError as for `up`.
+    """
+    with _disk_errors(layout.state), _locked(layout, tell):
+        if _running(layout) is not None or not processes.members(layout.identity):
+            return False
+        options = UpOptions()
+        settings = prepare.wanted_settings(layout, options)
+        _clean(layout, tell)
+        inputs = prepare.gather(layout, settings, options, os.environ, tell)
+        prepare.write_files(inputs, settings)
+        supervisor.start(layout.supervisor_config, child_environment(layout, os.environ))
+        return True
+
+
 def child_environment(layout: Layout, environment: Mapping[str, str]) -> dict[str, str]:
     """What the parts inherit: the caller's environment, the stack's marker, and where this package is."""
     path = os.pathsep.join(part for part in (str(package_folder()), environment.get("PYTHONPATH", "")) if part)

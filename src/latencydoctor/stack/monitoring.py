@@ -9,6 +9,7 @@ import yaml
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.programs import package_folder
+from latencydoctor.stack.replicas import authority
 
 SCRAPE_INTERVAL = "1s"
 """Short, so that a rehearsal of minutes has windows worth judging; other people's stacks scrape every 15 to 60 s."""
@@ -27,13 +28,9 @@ def rule_files() -> tuple[Path, ...]:
     raise KnownError("the rules for Prometheus were not found", hint="Install the package again.")
 
 
-def prometheus_config(endpoints: Endpoints, rules: str) -> str:
-    """The text of prometheus.yml; `rules` is the pattern of the rule files."""
-    targets = {
-        "gateway": (endpoints.gateway,),
-        "triton": (endpoints.triton_metrics, endpoints.replica_metrics),
-        "controller": (endpoints.controller_metrics,),
-    }
+def prometheus_config(endpoints: Endpoints, rules: str, tritons: Path) -> str:
+    """The text of prometheus.yml; `rules` is the pattern of the rule files, `tritons` the file of Triton targets."""
+    fixed = {"gateway": endpoints.gateway, "controller": endpoints.controller_metrics}
     config: dict[str, object] = {
         "global": {
             "scrape_interval": SCRAPE_INTERVAL,
@@ -42,12 +39,13 @@ def prometheus_config(endpoints: Endpoints, rules: str) -> str:
         },
         "rule_files": [rules],
         "scrape_configs": [
-            {"job_name": name, "static_configs": [{"targets": [_authority(url) for url in urls if url]}]}
-            for name, urls in targets.items()
+            *({"job_name": name, "static_configs": [{"targets": [authority(url)]}]} for name, url in fixed.items()),
+            # Tritons come and go: Prometheus notices when the file is replaced, within five seconds.
+            {"job_name": "triton", "file_sd_configs": [{"files": [str(tritons)], "refresh_interval": "5s"}]},
         ],
     }
     if endpoints.alertmanager:
-        target = _authority(endpoints.alertmanager)
+        target = authority(endpoints.alertmanager)
         config["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": [target]}]}]}
     return _text(config)
 
@@ -70,10 +68,6 @@ def doctor_config(endpoints: Endpoints, logs: Path) -> str:
             "targets": {"bundled": {"state": str(logs.parent)}},
         }
     )
-
-
-def _authority(url: str) -> str:
-    return url.split("://", 1)[-1].split("/", 1)[0]
 
 
 def _text(config: dict[str, object]) -> str:

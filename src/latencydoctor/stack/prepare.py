@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from latencydoctor.stack import alertmanager, binaries, endpoints, host, monitoring, profile, triton_tree
+from latencydoctor.errors import LatencyDoctorError
+from latencydoctor.stack import alertmanager, binaries, endpoints, host, monitoring, profile, replicas, triton_tree
 from latencydoctor.stack import compile as compiler
 from latencydoctor.stack import programs as listing
 from latencydoctor.stack import settings as stack_settings
@@ -89,20 +90,20 @@ def gather(
         ports,
         settings.accelerator,
         alertmanager=alerting is not None,
-        replicas=settings.inference.replicas,
     )
     return Inputs(layout, addresses, found, alerting, tree, model, encoded)
 
 
 def _ports(layout: Layout, options: UpOptions) -> Ports:
-    ports = endpoints.free_ports()
+    ports = endpoints.free_ports(stack_settings.MAX_REPLICAS)
     if options.new_ports or not layout.endpoints.exists():
         return ports
     kept = endpoints.load(layout.endpoints).ports()
     endpoints.refuse_taken(kept)
-    # 0 where the stack did not have the part before.
+    # A part that the stack did not have before: 0, or fewer Tritons.
     new = {item.name: getattr(ports, item.name) for item in fields(Ports) if not getattr(kept, item.name)}
-    return replace(kept, **new)
+    more = ports.replicas[len(kept.replicas) :]
+    return replace(kept, **{**new, "replicas": (*kept.replicas, *more)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,9 @@ def render(inputs: Inputs, settings: Settings) -> Rendered:
     listed: tuple[Program, ...] = listing.programs(inputs, settings)
     return Rendered(
         config_pbtxt=compiler.to_pbtxt(settings),
-        prometheus=monitoring.prometheus_config(addresses, str(layout.prometheus / "rules" / "*.yaml")),
+        prometheus=monitoring.prometheus_config(
+            addresses, str(layout.prometheus / "rules" / "*.yaml"), layout.triton_targets
+        ),
         alertmanager=monitoring.alertmanager_config(),
         supervisord=listing.supervisord_config(layout, addresses, listed),
         doctor=monitoring.doctor_config(addresses, layout.logs),
@@ -146,8 +149,19 @@ def write_files(inputs: Inputs, settings: Settings) -> None:
         alertmanager.place_templates(inputs.alertmanager, layout.alertmanager)
     write_atomically(layout.supervisor_config, rendered.supervisord)
     write_atomically(layout.doctor_config, rendered.doctor)
-    stack_settings.save(layout.settings, settings)
+    replicas.start_with(layout, inputs.endpoints, settings.inference.replicas)
+    _save_settings(layout.settings, settings)
     endpoints.save(layout.endpoints, inputs.endpoints)
+
+
+def _save_settings(path: Path, settings: Settings) -> None:
+    """Leaves a file that says the same as it is: its comments are somebody's, and its digest is in plans."""
+    try:
+        if stack_settings.load(path) == settings:
+            return
+    except LatencyDoctorError:
+        pass
+    stack_settings.save(path, settings)
 
 
 def _write_model(folder: Path, config_pbtxt: str) -> None:

@@ -9,11 +9,11 @@ from latencydoctor.errors import KnownError
 from latencydoctor.stack import alertmanager, binaries, endpoints, prepare, triton_tree
 from latencydoctor.stack.binaries import Binaries
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
-from latencydoctor.stack.endpoints import Endpoints, Ports
+from latencydoctor.stack.endpoints import Endpoints, Ports, TritonPorts
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.prepare import Rendered, UpOptions
 from latencydoctor.stack.programs import Inputs, refuse_unsafe_path
-from latencydoctor.stack.settings import Settings
+from latencydoctor.stack.settings import MAX_REPLICAS, Settings
 
 
 def preview(layout: Layout, settings_file: Path | None) -> Rendered:
@@ -42,13 +42,12 @@ def _endpoints(layout: Layout, settings: Settings, *, alertmanager: bool) -> End
     """Those of the state folder; where there was no stack yet, port 0 stands for one that `up` will choose."""
     if layout.endpoints.exists():
         return endpoints.load(layout.endpoints)
-    undecided = Ports(0, 0, 0, 0, 0, 0, 0)
+    undecided = Ports(0, 0, 0, 0, 0, 0, 0, (TritonPorts(0, 0, 0),) * (MAX_REPLICAS - 1))
     return endpoints.endpoints_for(
         layout.socket_folder,
         undecided,
         settings.accelerator,
         alertmanager=alertmanager,
-        replicas=settings.inference.replicas,
     )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
-from latencydoctor.stack.controller.state import Progress, parse_state
+from latencydoctor.stack.controller_state import Progress, parse_state
 from latencydoctor.stack.encoder.shape import MAX_TOKENS
 from latencydoctor.stack.endpoints import Endpoints
-from latencydoctor.stack.programs import REPLICA
+from latencydoctor.stack.programs import triton_name
 from latencydoctor.stack.settings import MODEL_NAME
 
 TIMEOUT_S = 5.0
@@ -97,17 +98,15 @@ def probe_controller(endpoints: Endpoints) -> str:
     return "" if progress.generation else progress.error or "no settings are in effect yet"
 
 
-def probes(endpoints: Endpoints) -> dict[str, Callable[[], str]]:
-    """For each part of the stack a question whose answer is "" when it works, else what is wrong."""
+def probes(endpoints: Endpoints, replicas: Iterable[int] = (1,)) -> dict[str, Callable[[], str]]:
+    """For each part of a stack with these Tritons a question whose answer is "" when it works, else what is wrong."""
     found: dict[str, Callable[[], str]] = {
         "valkey": lambda: probe_valkey(endpoints.valkey_socket),
-        "triton": lambda: probe_triton(endpoints.triton_http),
+        **{triton_name(one): partial(probe_triton, endpoints.tritons[one - 1].http) for one in replicas},
         "controller": lambda: probe_controller(endpoints),
         "gateway": lambda: _http_ready(f"{endpoints.gateway}/ready"),
         "prometheus": lambda: _http_ready(f"{endpoints.prometheus}/-/ready"),
     }
-    if endpoints.replica_http:
-        found[REPLICA] = lambda: probe_triton(endpoints.replica_http)
     if endpoints.alertmanager:
         found["alertmanager"] = lambda: _http_ready(f"{endpoints.alertmanager}/-/ready")
     return found

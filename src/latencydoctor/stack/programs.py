@@ -10,7 +10,7 @@ from pathlib import Path
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.alertmanager import Alertmanager
 from latencydoctor.stack.binaries import Binaries
-from latencydoctor.stack.endpoints import LOOPBACK, Endpoints, Ports
+from latencydoctor.stack.endpoints import LOOPBACK, Endpoints, TritonPorts
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.settings import Settings
 from latencydoctor.stack.triton_tree import TritonTree
@@ -18,8 +18,8 @@ from latencydoctor.stack.triton_tree import TritonTree
 MARKER = "LATENCYDOCTOR_STACK"
 """Environment variable that every process of a stack carries, children of children included; holds its identity."""
 
-REPLICA = "triton-2"
-"""The second Triton's name among the parts, where there is one."""
+GROUP = "stack"
+"""The one group of supervisord's programs: it stops groups one after the other, a group's programs all at once."""
 
 UNSAFE = frozenset("\"'%;#\\\n\r")
 """Characters that supervisord's configuration cannot carry in a path."""
@@ -35,6 +35,13 @@ class Program:
     stop_group: bool = True
     directory: Path | None = None
     """Where it runs; None for the state folder."""
+    waits: bool = False
+    """Whether it is started only when the controller asks for it."""
+
+
+def triton_name(replica: int) -> str:
+    """A Triton's name among the parts."""
+    return "triton" if replica == 1 else f"triton-{replica}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +60,9 @@ class Inputs:
 def programs(inputs: Inputs, settings: Settings) -> tuple[Program, ...]:
     """Every program of the stack, in the order they start."""
     ports = inputs.endpoints.ports()
-    found = [_valkey(inputs), _triton(inputs, settings, _Place(1, "triton", *_first(ports)))]
-    if inputs.endpoints.replica_grpc:
-        found.append(_triton(inputs, settings, _Place(2, REPLICA, *_second(ports))))
+    first = TritonPorts(ports.triton_http, ports.triton_grpc, ports.triton_metrics)
+    found = [_valkey(inputs)]
+    found += [_triton(inputs, settings, *place) for place in enumerate((first, *ports.replicas), start=1)]
     state = str(inputs.layout.state)
     for name in ("controller", "gateway"):
         module = f"latencydoctor.stack.{name}"
@@ -78,27 +85,8 @@ def _valkey(inputs: Inputs) -> Program:
     return Program("valkey", command)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Which Triton it is, and its ports."""
-
-    replica: int
-    name: str
-    http: int
-    grpc: int
-    metrics: int
-
-
-def _first(ports: Ports) -> tuple[int, int, int]:
-    return ports.triton_http, ports.triton_grpc, ports.triton_metrics
-
-
-def _second(ports: Ports) -> tuple[int, int, int]:
-    return ports.replica_http, ports.replica_grpc, ports.replica_metrics
-
-
-def _triton(inputs: Inputs, settings: Settings, place: _Place) -> Program:
-    layout, shm_prefix = inputs.layout, inputs.layout.shm_prefix_of(place.replica)
+def _triton(inputs: Inputs, settings: Settings, replica: int, ports: TritonPorts) -> Program:
+    layout, shm_prefix = inputs.layout, inputs.layout.shm_prefix_of(replica)
     launcher = (sys.executable, "-m", "latencydoctor.stack.triton_launch", "--shm-prefix", shm_prefix, "--")
     command = (
         *launcher,
@@ -111,11 +99,11 @@ def _triton(inputs: Inputs, settings: Settings, place: _Place) -> Program:
         "--disable-auto-complete-config",
         f"--backend-config=python,shm-region-prefix-name={shm_prefix}",
         f"--http-address={LOOPBACK}",
-        f"--http-port={place.http}",
+        f"--http-port={ports.http}",
         f"--grpc-address={LOOPBACK}",
-        f"--grpc-port={place.grpc}",
+        f"--grpc-port={ports.grpc}",
         f"--metrics-address={LOOPBACK}",
-        f"--metrics-port={place.metrics}",
+        f"--metrics-port={ports.metrics}",
         "--metrics-config=histogram_latencies=true",
         "--metrics-config=summary_latencies=true",
         "--metrics-interval-ms=1000",
@@ -126,14 +114,16 @@ def _triton(inputs: Inputs, settings: Settings, place: _Place) -> Program:
         ("LATENCYDOCTOR_PACKAGE_FOLDER", str(package_folder())),
         ("LATENCYDOCTOR_MODEL_FILE", str(inputs.model)),
         ("LATENCYDOCTOR_ENCODINGS", str(inputs.encodings)),
-        ("LATENCYDOCTOR_DEVICE_LOCK", str(layout.device_lock(place.replica))),
-        ("LATENCYDOCTOR_DEVICE_CLOCK", str(layout.device_clock(place.replica))),
+        ("LATENCYDOCTOR_DEVICE_LOCK", str(layout.device_lock(replica))),
+        ("LATENCYDOCTOR_DEVICE_CLOCK", str(layout.device_clock(replica))),
         # ONNX Runtime's and OpenBLAS's pools would take both cores from the rest of the stack.
         ("OMP_NUM_THREADS", "1"),
         ("OPENBLAS_NUM_THREADS", "1"),
     )
     # Triton ends its stubs itself; a stub that gets the signal first makes it report a crash.
-    return Program(place.name, command, environment, stop_group=False)
+    return Program(
+        triton_name(replica), command, environment, stop_group=False, waits=replica > settings.inference.replicas
+    )
 
 
 def _prometheus(inputs: Inputs) -> Program:
@@ -203,7 +193,7 @@ supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 serverurl=unix://{endpoints.supervisor_socket}
 
 ; supervisord stops groups one after the other, the programs of one group all at once.
-[group:stack]
+[group:{GROUP}]
 programs={",".join(program.name for program in listed)}
 """
     return head + "".join(_section(layout, program, number) for number, program in enumerate(listed))
@@ -219,6 +209,7 @@ def _section(layout: Layout, program: Program, number: int) -> str:
 [program:{program.name}]
 command={shlex.join(program.command)}
 {optional}priority={number + 1}
+autostart={str(not program.waits).lower()}
 autorestart=true
 startsecs=1
 startretries=20

@@ -14,6 +14,7 @@ from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.logs import last_reason
 from latencydoctor.stack.prepare import Observer
 from latencydoctor.stack.probes import probes
+from latencydoctor.stack.replicas import load_serving
 
 PAUSE_S = 0.05
 
@@ -32,10 +33,11 @@ class Waiting:
 def wait_ready(layout: Layout, endpoints: Endpoints, deadline_s: float, tell: Observer) -> None:
     """Returns once all parts answer their probes; KnownError naming the part and its last word otherwise."""
     start = time.monotonic()
-    waiting = {name: Waiting(name, "") for name in probes(endpoints)}
+    parts = probes(endpoints, load_serving(layout.serving))
+    waiting = {name: Waiting(name, "") for name in parts}
     with ThreadPoolExecutor(len(waiting), thread_name_prefix="probe") as pool:
         while waiting:
-            asked = {name: pool.submit(probe) for name, probe in probes(endpoints).items() if name in waiting}
+            asked = {name: pool.submit(probe) for name, probe in parts.items() if name in waiting}
             for name, answer in asked.items():
                 problem = answer.result()
                 if problem:

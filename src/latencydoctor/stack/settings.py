@@ -42,7 +42,7 @@ __all__ = [
 
 MODEL_NAME = "faq-encoder"
 ACCELERATOR = re.compile(r"sim:[a-z0-9][a-z0-9-]{0,40}|cpu")
-MAX_REPLICAS = 2
+MAX_REPLICAS = 4
 MAX_PATTERN_CHARACTERS = 1000
 
 
@@ -50,7 +50,7 @@ MAX_PATTERN_CHARACTERS = 1000
 class InferenceSettings:
     """What serves the model and how; `deadline_ms` bounds a request from the gateway's side.
 
-    Each of the `replicas` is a Triton with a device of its own; another number takes a restart of the stack.
+    Each of the `replicas` is a Triton with a device of its own; the controller starts and ends them at run time.
 
     The priorities reach Triton only with `priority_levels: true`, because a model with levels no longer fetches the
     next batch ahead.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack import processes, supervisor
-from latencydoctor.stack.controller.state import Progress
+from latencydoctor.stack.controller_state import Progress
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.logs import clean
 from latencydoctor.stack.probes import ask_controller, probes
-from latencydoctor.stack.programs import REPLICA
+from latencydoctor.stack.programs import triton_name
+from latencydoctor.stack.replicas import load_serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def status(layout: Layout) -> StackStatus:
     supervised = server.alive()
     known = {found.name: found for found in server.programs()} if supervised else {}
     orphans = () if supervised else tuple(member.pid for member in processes.members(layout.identity))
-    problems = _ask(endpoints) if supervised or orphans else dict.fromkeys(probes(endpoints), "not running")
+    parts = probes(endpoints, _replicas(layout, endpoints, known))
+    problems = _ask(parts) if supervised or orphans else dict.fromkeys(parts, "not running")
     progress = (ask_controller(endpoints) if supervised or orphans else None) or Progress()
     counts = Counter(supervisor.restarts(layout.log("supervisord")) if supervised else {})
     counts["triton"] += progress.model_restarts
@@ -84,8 +87,15 @@ def status(layout: Layout) -> StackStatus:
     )
 
 
-def _ask(endpoints: Endpoints) -> dict[str, str]:
-    found = probes(endpoints)
+def _replicas(layout: Layout, endpoints: Endpoints, known: Mapping[str, supervisor.Supervised]) -> list[int]:
+    """The Tritons that take traffic, and those on their way in or out; one that is not asked for is no part."""
+    serving = load_serving(layout.serving)
+    numbers = range(1, len(endpoints.tritons) + 1)
+    running = {one.name for one in known.values() if one.state not in ("STOPPED", "EXITED")}
+    return [number for number in numbers if number in serving or triton_name(number) in running]
+
+
+def _ask(found: Mapping[str, Callable[[], str]]) -> dict[str, str]:
     with ThreadPoolExecutor(len(found), thread_name_prefix="probe") as pool:
         asked = {name: pool.submit(probe) for name, probe in found.items()}
         return {name: answer.result() for name, answer in asked.items()}
@@ -102,17 +112,16 @@ def _part(
         pid=found.pid if found else 0,
         uptime_s=found.uptime_s if found else 0.0,
         restarts=restarts,
-        address=addresses_of(endpoints)[name],
+        address=addresses_of(endpoints, range(1, len(endpoints.tritons) + 1))[name],
         problem=clean(problem),
     )
 
 
-def addresses_of(endpoints: Endpoints) -> dict[str, str]:
-    """Where each part listens."""
+def addresses_of(endpoints: Endpoints, replicas: Iterable[int]) -> dict[str, str]:
+    """Where each part of a stack with these Tritons listens."""
     return {
         "valkey": endpoints.valkey_socket,
-        "triton": endpoints.triton_grpc,
-        REPLICA: endpoints.replica_grpc,
+        **{triton_name(number): endpoints.tritons[number - 1].grpc for number in replicas},
         "controller": endpoints.controller_metrics,
         "gateway": endpoints.gateway,
         "prometheus": endpoints.prometheus,

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xmlrpc.client import Error as XmlRpcError
-from xmlrpc.client import ServerProxy
+from xmlrpc.client import Fault, ServerProxy
 
-from supervisor.xmlrpc import SupervisorTransport
+from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from latencydoctor.errors import KnownError
+from latencydoctor.stack.programs import GROUP
 
-SPAWNED = re.compile(r"spawned: '([a-z_]+)' with pid")
+SPAWNED = re.compile(r"spawned: '([a-z0-9_-]+)' with pid")
 STARTED = re.compile(r"supervisord started with pid")
 
 
@@ -38,11 +39,18 @@ class Supervisor:
     def __init__(self, socket: str) -> None:
         self._socket = socket
 
-    def _call(self, method: str) -> object:
+    def _call(self, method: str, *arguments: object, known: frozenset[int] = frozenset()) -> object:
+        """The answer; None for a refusal whose code is among `known`."""
         proxy = ServerProxy("http://127.0.0.1", SupervisorTransport(None, None, f"unix://{self._socket}"))
         try:
             with proxy:
-                return getattr(proxy.supervisor, method)()
+                return getattr(proxy.supervisor, method)(*arguments)
+        except Fault as fault:
+            if fault.faultCode in known:
+                return None
+            raise KnownError(
+                f"supervisord refuses: {fault.faultString}", hint="See `stack logs supervisord`."
+            ) from fault
         except (OSError, http.client.HTTPException, XmlRpcError) as error:
             raise KnownError("supervisord does not answer", hint="See `latencydoctor stack status`.") from error
 
@@ -58,6 +66,14 @@ class Supervisor:
         """Every program's state."""
         found = self._call("getAllProcessInfo")
         return tuple(_supervised(info) for info in found) if isinstance(found, list) else ()
+
+    def start_program(self, name: str) -> None:
+        """Has one program started, and kept running; returns before it is. Nothing to do where it runs already."""
+        self._call("startProcess", f"{GROUP}:{name}", False, known=frozenset({Faults.ALREADY_STARTED}))
+
+    def stop_program(self, name: str) -> None:
+        """Has one program ended for good; returns before it is. Nothing to do where it does not run."""
+        self._call("stopProcess", f"{GROUP}:{name}", False, known=frozenset({Faults.NOT_RUNNING}))
 
     def shut_down(self) -> None:
         """Asks supervisord to stop all programs, last started first, and to end; returns before it has."""

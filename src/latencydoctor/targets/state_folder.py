@@ -13,6 +13,7 @@ from latencydoctor.targets.folder import GuardedFolder, Names
 SETTINGS = "settings.yaml"
 ENDPOINTS = "endpoints.json"
 LOCK = "settings.yaml.lock"
+SERVING = "run/serving.json"
 
 _NAMES = Names(
     SETTINGS, LOCK, "stack", "Start one with `latencydoctor stack up`, or name its folder in the configuration."
@@ -21,7 +22,7 @@ _NAMES = Names(
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where the parts that a fix talks to listen: host:port of each Triton, URL, path of a Unix socket."""
+    """Where the parts that a fix talks to listen: host:port of each serving Triton, URL, path of a Unix socket."""
 
     tritons_grpc: tuple[str, ...]
     controller_metrics: str
@@ -39,11 +40,17 @@ class StateFolder(GuardedFolder):
         text = self.read(ENDPOINTS)
         try:
             found = json.loads(text)
-            # A stack of one replica names no second one.
-            tritons = (str(found["triton_grpc"]), str(found.get("replica_grpc", "")))
-            served = tuple(one for one in tritons if one)
-            return Endpoints(served, str(found["controller_metrics"]), str(found["admin_socket"]))
+            tritons = (str(found["triton_grpc"]), *(str(one["grpc"]) for one in found.get("replicas", ())))
+            served = tuple(tritons[number - 1] for number in self._serving() if 1 <= number <= len(tritons))
+            return Endpoints(served or tritons[:1], str(found["controller_metrics"]), str(found["admin_socket"]))
         except (ValueError, KeyError, TypeError) as error:
             raise KnownError(
                 f"{self.path / ENDPOINTS} is damaged: {error!r}", hint="Run `latencydoctor stack up` again."
             ) from error
+
+    def _serving(self) -> tuple[int, ...]:
+        """Which Tritons take traffic, counted from 1: the controller's word; the first alone where it says nothing."""
+        try:
+            return tuple(int(number) for number in json.loads(self.read(SERVING))["serving"])
+        except (KnownError, ValueError, KeyError, TypeError):
+            return (1,)

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from latencydoctor.stack.endpoints import Ports, endpoints_for, load
+from latencydoctor.stack.endpoints import Ports, TritonPorts, endpoints_for, free_ports, load, save
 
 PORTS = Ports(9001, 9002, 9003, 9004, 9005, 9006, 9007)
 
@@ -27,16 +27,24 @@ def test_addresses_have_the_agreed_forms() -> None:
     assert found.admin_socket == "/run/admin.sock"
 
 
-def test_a_second_replica_has_addresses_where_there_is_one() -> None:
-    ports = replace(PORTS, replica_http=9008, replica_grpc=9009, replica_metrics=9010)
-    found = endpoints_for(Path("/run"), ports, "cpu", alertmanager=True, replicas=2)
+def test_further_replicas_have_addresses_of_their_own(tmp_path: Path) -> None:
+    ports = replace(PORTS, replicas=(TritonPorts(9008, 9009, 9010), TritonPorts(9011, 9012, 9013)))
+    found = endpoints_for(Path("/run"), ports, "cpu", alertmanager=True)
     assert found.ports() == ports
-    assert found.tritons_grpc == ("127.0.0.1:9005", "127.0.0.1:9009")
-    assert endpoints_for(Path("/run"), ports, "cpu", alertmanager=True).tritons_grpc == ("127.0.0.1:9005",)
+    assert [one.grpc for one in found.tritons] == ["127.0.0.1:9005", "127.0.0.1:9009", "127.0.0.1:9012"]
+    assert ports.named()["triton-3 metrics"] == 9013
+    save(tmp_path / "endpoints.json", found)
+    assert load(tmp_path / "endpoints.json") == found
 
 
-def test_a_file_from_before_there_were_replicas_is_read(tmp_path: Path) -> None:
+def test_free_ports_are_all_different() -> None:
+    found = list(free_ports(4).named().values())
+    assert len(found) == 16
+    assert len(set(found)) == 16
+
+
+def test_a_file_from_before_replicas_were_listed_is_read(tmp_path: Path) -> None:
     found = endpoints_for(Path("/run"), PORTS, "cpu", alertmanager=True)
-    old = {name: value for name, value in asdict(found).items() if not name.startswith("replica_")}
+    old = {name: value for name, value in asdict(found).items() if name != "replicas"}
     (tmp_path / "endpoints.json").write_text(json.dumps(old))
     assert load(tmp_path / "endpoints.json") == found

@@ -7,30 +7,26 @@ import yaml
 from latencydoctor.stack.endpoints import Ports, endpoints_for
 from latencydoctor.stack.monitoring import alertmanager_config, doctor_config, prometheus_config
 
+TRITONS = Path("/s/prometheus/targets/triton.json")
 ENDPOINTS = endpoints_for(Path("/s/run"), Ports(1, 2, 3, 4, 5, 6, 7), "sim:small", alertmanager=True)
 ALONE = endpoints_for(Path("/s/run"), Ports(1, 2, 3, 4, 5, 6, 7), "sim:small", alertmanager=False)
 
 
 def test_prometheus_scrapes_every_metrics_page_each_second() -> None:
-    config = yaml.safe_load(prometheus_config(ENDPOINTS, "/r/*.yaml"))
-    targets = {job["job_name"]: job["static_configs"][0]["targets"] for job in config["scrape_configs"]}
-    assert targets == {"gateway": ["127.0.0.1:1"], "triton": ["127.0.0.1:6"], "controller": ["127.0.0.1:7"]}
+    config = yaml.safe_load(prometheus_config(ENDPOINTS, "/r/*.yaml", TRITONS))
+    jobs = {job["job_name"]: job for job in config["scrape_configs"]}
+    fixed = {name: job["static_configs"][0]["targets"] for name, job in jobs.items() if name != "triton"}
+    assert fixed == {"gateway": ["127.0.0.1:1"], "controller": ["127.0.0.1:7"]}
+    # Tritons come and go while it runs.
+    assert jobs["triton"]["file_sd_configs"][0]["files"] == [str(TRITONS)]
     assert config["global"]["scrape_interval"] == "1s"
     assert config["rule_files"] == ["/r/*.yaml"]
 
 
-def test_every_replica_is_scraped_as_the_same_job() -> None:
-    ports = Ports(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-    two = endpoints_for(Path("/s/run"), ports, "sim:small", alertmanager=False, replicas=2)
-    config = yaml.safe_load(prometheus_config(two, "/r/*.yaml"))
-    targets = {job["job_name"]: job["static_configs"][0]["targets"] for job in config["scrape_configs"]}
-    assert targets["triton"] == ["127.0.0.1:6", "127.0.0.1:10"]
-
-
 def test_alerts_go_to_the_alertmanager_when_there_is_one() -> None:
-    config = yaml.safe_load(prometheus_config(ENDPOINTS, "/r/*.yaml"))
+    config = yaml.safe_load(prometheus_config(ENDPOINTS, "/r/*.yaml", TRITONS))
     assert config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"] == ["127.0.0.1:3"]
-    assert "alerting" not in yaml.safe_load(prometheus_config(ALONE, "/r/*.yaml"))
+    assert "alerting" not in yaml.safe_load(prometheus_config(ALONE, "/r/*.yaml", TRITONS))
 
 
 def test_alerts_are_sent_to_nobody() -> None:

@@ -10,10 +10,10 @@ import pytest
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.alertmanager import Alertmanager
 from latencydoctor.stack.binaries import Binaries
-from latencydoctor.stack.endpoints import Endpoints, Ports, endpoints_for
+from latencydoctor.stack.endpoints import Endpoints, Ports, TritonPorts, endpoints_for
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.programs import Inputs, programs, refuse_unsafe_path, supervisord_config
-from latencydoctor.stack.settings import Settings
+from latencydoctor.stack.settings import InferenceSettings, Settings
 from latencydoctor.stack.triton_tree import TritonTree
 
 LAYOUT = Layout(Path("/home/me/my stack"))
@@ -46,8 +46,8 @@ def test_the_parts_and_their_order() -> None:
 
 
 def test_a_second_triton_shares_nothing_with_the_first_but_its_models() -> None:
-    ports = replace(PORTS, replica_http=9008, replica_grpc=9009, replica_metrics=9010)
-    two = endpoints_for(LAYOUT.run, ports, "sim:small", alertmanager=False, replicas=2)
+    ports = replace(PORTS, replicas=(TritonPorts(9008, 9009, 9010),))
+    two = endpoints_for(LAYOUT.run, ports, "sim:small", alertmanager=False)
     found = {one.name: one for one in programs(replace(inputs(None), endpoints=two), Settings())}
     first, second = found["triton"], found["triton-2"]
     assert "--grpc-port=9009" in second.command
@@ -56,6 +56,18 @@ def test_a_second_triton_shares_nothing_with_the_first_but_its_models() -> None:
     shared = set(first.command) & set(second.command)
     assert f"--model-repository={LAYOUT.models}" in shared
     assert not any(LAYOUT.shm_prefix in part for part in shared)
+
+
+def test_a_replica_that_is_not_asked_for_waits_to_be_started() -> None:
+    ports = replace(PORTS, replicas=(TritonPorts(9008, 9009, 9010), TritonPorts(9011, 9012, 9013)))
+    known = replace(inputs(None), endpoints=endpoints_for(LAYOUT.run, ports, "sim:small", alertmanager=False))
+    listed = programs(known, Settings(inference=InferenceSettings(replicas=2)))
+    assert [one.name for one in listed if one.waits] == ["triton-3"]
+    text = supervisord_config(LAYOUT, known.endpoints, listed)
+    found = configparser.RawConfigParser(inline_comment_prefixes=(";", "#"))
+    found.read_string(text)
+    starts = {name: found[f"program:{name}"]["autostart"] for name in ("triton", "triton-2", "triton-3")}
+    assert starts == {"triton": "true", "triton-2": "true", "triton-3": "false"}
 
 
 def test_every_address_is_loopback() -> None:

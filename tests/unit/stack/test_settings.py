@@ -82,7 +82,7 @@ def test_the_next_generation_changes_nothing_else() -> None:
         ("inference: {batching: {enabled: 1}}", "s:1:33", "must be true or false, not 1"),
         ("inference: {precision: int8}", "s:1:24", "int8 is not available in this release"),
         ("inference: {precision: fp16}", "s:1:24", "must be fp32, not 'fp16'"),
-        ("inference: {replicas: 3}", "s:1:23", "must be between 1 and 2, not 3"),
+        ("inference: {replicas: 5}", "s:1:23", "must be between 1 and 4, not 5"),
         ("inference: {model: bert}", "s:1:20", "must be faq-encoder"),
         ("inference: {priorities: {vip: 3}}", "s:1:31", "must be between 1 and 2"),
         ("inference: {priorities: {standard_timeout_ms: -1}}", "s:1:47", "must be between 0 and 600000"),

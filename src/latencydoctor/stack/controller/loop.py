@@ -15,9 +15,9 @@ from latencydoctor.errors import KnownError, LatencyDoctorError
 from latencydoctor.stack import compile as compiler
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.controller.kept import KeptGenerations, owner_of
-from latencydoctor.stack.controller.state import SharedProgress
 from latencydoctor.stack.controller.stubs import StubWatch
 from latencydoctor.stack.controller.triton import TritonUnavailableError, in_effect
+from latencydoctor.stack.controller_state import SharedProgress
 from latencydoctor.stack.files import write_atomically
 from latencydoctor.stack.settings import Settings
 from latencydoctor.stack.yaml_nodes import read_text
@@ -54,6 +54,34 @@ class Served(Generic[Server]):
     stubs: StubWatch
 
 
+class NotYetError(LatencyDoctorError):
+    """A Triton is on its way in or out, and nothing is wrong: look again soon."""
+
+
+class Tritons(Protocol):
+    """What the loop needs of those that run: `controller/fleet.py` starts and ends them."""
+
+    def running(self, replicas: int) -> Sequence[Served[TritonServer]]:
+        """The first so many."""
+        ...
+
+    def grow(self, replicas: int) -> None:
+        """Returns once the first so many run and answer; NotYetError until then, KnownError when one does not."""
+        ...
+
+    def serve(self, replicas: int) -> None:
+        """The first so many take traffic, and no others."""
+        ...
+
+    def release(self, replicas: int, deadline_s: float) -> None:
+        """Returns once all others have answered what they were asked, and have ended; NotYetError until then."""
+        ...
+
+    def retreat(self) -> None:
+        """Ends those that were started and do not serve."""
+        ...
+
+
 class Controller:
     """Keeps every Triton of the stack in line with one settings file."""
 
@@ -61,14 +89,14 @@ class Controller:
         self,
         settings: Path,
         models: Path,
-        servers: Sequence[Served[TritonServer]],
+        fleet: Tritons,
         progress: SharedProgress,
         log: Log,
         kept: KeptGenerations | None = None,
     ) -> None:
         self._settings = settings
         self._models = models
-        self._servers = tuple(servers)
+        self._fleet = fleet
         self._in_effect: Settings | None = None
         self._progress = progress
         self._log = log
@@ -76,6 +104,8 @@ class Controller:
         self._stamp: tuple[int, ...] = ()
         self._waiting = False
         self._canary_seen_s = 0.0
+        self._told = ""
+        self._stored_before: str | None = None
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set."""
@@ -106,9 +136,13 @@ class Controller:
                 self._log("WARNING", "triton_unavailable", str(error))
             self._waiting = True
             return False
+        except NotYetError as error:
+            self._tell(error.message)
+            self._revive()
+            return False
         except (LatencyDoctorError, OSError) as error:
             self._refuse(str(error))
-        self._waiting = False
+        self._waiting, self._told, self._stored_before = False, "", None
         self._stamp = stamp
         return True
 
@@ -125,24 +159,31 @@ class Controller:
         self._progress.current = replace(self._progress.current, error=reason)
         self._log("ERROR", "settings_refused", reason, generation=self._progress.current.generation)
 
+    def _tell(self, what: str) -> None:
+        """Logs once what is waited for; a refusal of other settings is over by then."""
+        self._progress.current = replace(self._progress.current, error="")
+        if what != self._told:
+            self._log("INFO", "replicas_changing", what)
+        self._told = what
+
     def _apply(self, settings: Settings) -> None:
         """Brings `settings` into effect; the model folder always holds what a restarted Triton should run."""
-        if settings.inference.replicas != len(self._servers):
-            raise KnownError(
-                f"inference.replicas is {settings.inference.replicas}, {len(self._servers)} run",
-                hint="Run `stack down`, then `stack up`: replicas start and end with the stack.",
-            )
-        model = settings.inference.model
-        path = self._models / model / "config.pbtxt"
-        before = path.read_text(encoding="utf-8")
+        replicas = settings.inference.replicas
+        path = self._models / settings.inference.model / "config.pbtxt"
+        if self._stored_before is None:
+            self._stored_before = path.read_text(encoding="utf-8")
         write_atomically(path, compiler.to_pbtxt(settings))
         try:
+            self._fleet.grow(replicas)
             reloaded = self._load(settings)
-        except TritonUnavailableError:
+        except (TritonUnavailableError, NotYetError):
             raise
         except LatencyDoctorError:
-            write_atomically(path, before)
+            write_atomically(path, self._stored_before)
+            self._retreat()
             raise
+        self._fleet.serve(replicas)
+        self._fleet.release(replicas, self._longest_wait_s(settings))
         self._in_effect = settings
         self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
         self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
@@ -156,19 +197,30 @@ class Controller:
         except OSError as error:
             self._log("WARNING", "settings_not_kept", f"this generation cannot be brought back later: {error}")
 
+    def _longest_wait_s(self, settings: Settings) -> float:
+        """How long a question may be on its way that was asked under these settings, or under those before."""
+        known = (settings, self._in_effect or settings)
+        return max(one.inference.deadline_ms for one in known) / 1000
+
+    def _retreat(self) -> None:
+        try:
+            self._fleet.retreat()
+        except KnownError as error:
+            self._log("WARNING", "replica_not_ended", error.message)
+
     def _revive(self) -> None:
         """Loads the model again when its process died: Triton does not start another by itself."""
         settings = self._in_effect
         if settings is None:
             return
-        for number, server in enumerate(self._servers, start=1):
+        for number, server in enumerate(self._fleet.running(settings.inference.replicas), start=1):
             if server.stubs.lost():
                 self._reload(server.triton, settings.of_replica(number))
         self._keep_canary(settings)
 
     def _keep_canary(self, settings: Settings) -> None:
         """Loads the canary again into a Triton that was started again: the model folder holds what all others run."""
-        own = settings.of_replica(len(self._servers))
+        own = settings.of_replica(settings.inference.replicas)
         if own is settings or time.monotonic() < self._canary_seen_s + CANARY_LOOK_S:
             return
         self._canary_seen_s = time.monotonic()
@@ -191,8 +243,8 @@ class Controller:
 
     def _load(self, settings: Settings) -> bool:
         """Loads the model where another configuration is in effect; whether there was such a Triton."""
-        model = settings.inference.model
-        own = [(one.triton, settings.of_replica(number)) for number, one in enumerate(self._servers, start=1)]
+        model, running = settings.inference.model, self._fleet.running(settings.inference.replicas)
+        own = [(one.triton, settings.of_replica(number)) for number, one in enumerate(running, start=1)]
         behind = [
             (triton, compiler.to_json(wanted))
             for triton, wanted in own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from latencydoctor.stack.controller.state import SharedProgress, metrics_page, state_page
+from latencydoctor.stack.controller_state import SharedProgress, metrics_page, state_page
 
 
 def serve(host: str, port: int, progress: SharedProgress) -> ThreadingHTTPServer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TextIO
@@ -74,8 +75,10 @@ class EventLog:
     def _write(self, now_s: float, level: str, event: str, message: str, numbers: dict[str, float]) -> None:
         rounded = {name: round(value, 3) for name, value in numbers.items()}
         line = {"time": time_text(now_s), "level": level, "event": event, "message": message, **rounded}
-        self._stream.write(json.dumps(line) + "\n")
-        self._stream.flush()
+        # A supervisord that was killed reads no more; questions are answered all the same.
+        with suppress(OSError):
+            self._stream.write(json.dumps(line) + "\n")
+            self._stream.flush()
 
 
 class LibraryLog(logging.Handler):

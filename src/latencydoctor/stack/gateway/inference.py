@@ -87,6 +87,8 @@ class TritonModel:
         self._model = model
         self._channel = grpc.aio.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
         self._service = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
+        self.inflight = 0
+        """Questions that were sent there and have neither an answer nor an error yet."""
 
     async def infer(self, tokens: Tokens, *, version: str, priority: int, timeout_s: float) -> Outcome:
         """The model's answer; InferenceError when there is none. `version` "" means the model's policy decides.
@@ -99,10 +101,13 @@ class TritonModel:
             request.raw_input_contents.append(array("q", values).tobytes())
         if priority:
             request.parameters["priority"].uint64_param = priority
+        self.inflight += 1
         try:
             response = await self._service.ModelInfer(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise failure_of(error.code(), error.details() or error.code().name) from error
+        finally:
+            self.inflight -= 1
         return _read(response)
 
     async def close(self) -> None:

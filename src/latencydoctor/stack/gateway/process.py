@@ -34,6 +34,7 @@ from latencydoctor.stack.gateway.popular import Ranking
 from latencydoctor.stack.gateway.redaction import Redactor
 from latencydoctor.stack.gateway.refusals import too_late
 from latencydoctor.stack.gateway.series import GatewaySeries
+from latencydoctor.stack.gateway.turns import ServingFile
 from latencydoctor.stack.gateway.upkeep import evict, keep_up
 from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.layout import Layout
@@ -53,12 +54,12 @@ class RunningGateway:
         self, layout: Layout, endpoints: Endpoints, faq: Sequence[FaqEntry], max_inflight: int = MAX_INFLIGHT
     ) -> None:
         """ContentError when the settings cannot be read: with nothing in effect there is nothing to serve."""
-        self._tritons = endpoints.tritons_grpc
+        self._serving = ServingFile(layout.serving, [one.grpc for one in endpoints.tritons])
         self._file = SettingsFile(layout.settings)
         settings = self._file.changed() or load(layout.settings)
         self.series = GatewaySeries()
         self.events = EventLog(sys.stdout, time.time, lambda name: self.series.event(name).add())
-        self.effective: Effective = combine(settings, self._tritons)
+        self.effective: Effective = combine(settings, self._serving.serving)
         self._models: dict[str, TritonModel] = {}
         self.client = connect(endpoints.valkey_socket)
         self._store = ValkeyStore(endpoints.valkey_socket)
@@ -78,6 +79,9 @@ class RunningGateway:
     def _model_of(self, route: Route) -> TritonModel:
         """The model of the replica whose turn it is in that arm."""
         endpoint = next(route.turns)
+        if endpoint not in self._serving.serving:
+            # It has been taken out since this question came; what it was sent before is all it answers.
+            endpoint = next(self.effective.routes[route.arm].turns)
         model = self._models.get(endpoint)
         if model is None:
             model = self._models[endpoint] = TritonModel(endpoint, self.effective.settings.inference.model)
@@ -123,12 +127,15 @@ class RunningGateway:
 
     def refresh(self) -> None:
         """Takes up the settings file when it has another generation; a broken file changes nothing and is logged."""
+        if self._serving.changed():
+            self.effective = combine(self.effective.settings, self._serving.serving)
+            self.events.emit("INFO", "replicas_changed", f"{len(self._serving.serving)} take traffic")
         before = self._file.error
         settings = self._file.changed()
         if self._file.error and self._file.error != before:
             self.events.emit("ERROR", "settings_refused", f"the old settings stay in effect: {self._file.error}")
         if settings is not None and settings.generation != self.effective.settings.generation:
-            self.effective = combine(settings, self._tritons)
+            self.effective = combine(settings, self._serving.serving)
             self._store.wait_at_most(settings.cache.timeout_ms / 1000)
             generation, share = settings.generation, self.effective.canary.share_ratio
             self.events.emit(
@@ -144,16 +151,27 @@ class RunningGateway:
             "accelerator": settings.accelerator,
             "simulated": settings.simulated,
             "inflight": self.app.inflight,
+            "replicas": [
+                {"address": address, "serving": address in self._serving.serving, "inflight": model.inflight}
+                for address, model in self._models.items()
+            ],
             "canary": {"share_ratio": self.effective.canary.share_ratio, "endpoints": list(canary.endpoints)},
             "cache_resting": self.cache.resting,
             "key_prefixes": {arm: cache_key(one.key_version, "") for arm, one in self.effective.routes.items()},
         }
 
     async def tidy(self) -> None:
-        """Keeps the cache within its size, when it works."""
+        """Keeps the cache within its size, when it works; leaves the replicas that have been ended alone."""
+        await self._leave_ended()
         if not self.cache.resting:
             with suppress(ConnectionError):  # The next lookup notices as well, and logs it.
                 await evict(self.client, self.effective.settings.cache.max_entries)
+
+    async def _leave_ended(self) -> None:
+        """A connection to what has gone would be slow to notice when there is something again."""
+        serving = self._serving.serving
+        for address in [one for one, model in self._models.items() if one not in serving and not model.inflight]:
+            await self._models.pop(address).close()
 
     async def close(self) -> None:
         """Lets writes finish and ends the connections."""

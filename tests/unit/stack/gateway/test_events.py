@@ -81,3 +81,13 @@ def test_an_error_of_a_library_is_an_event_that_names_it() -> None:
     LibraryLog(bench.log).handle(record)
     assert bench.lines()[0]["message"] == "uvicorn.error: in x: ValueError: boom"
     assert bench.lines()[0]["level"] == "ERROR"
+
+
+def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
+    class Broken(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    counted: list[str] = []
+    EventLog(Broken(), lambda: 0.0, counted.append).emit("INFO", "started", "hello")
+    assert counted == ["started"]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from latencydoctor.stack.controller.state import Progress, metrics_page, parse_state, state_page
+from latencydoctor.stack.controller_state import Progress, metrics_page, parse_state, state_page
 
 PROGRESS = Progress(generation=3, seen_generation=4, error="it broke", reload_s=0.25, reloads=2, model_restarts=1)
 

@@ -1,0 +1,33 @@
+"""Which of the stack's Tritons get questions: the controller says it in a file, the gateway looks again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from latencydoctor.stack.replicas import load_serving
+
+
+class ServingFile:
+    """The Tritons that take traffic, of all those there can be; `addresses` are `host:port`, the first one first."""
+
+    def __init__(self, path: Path, addresses: Sequence[str]) -> None:
+        self._path = path
+        self._addresses = tuple(addresses)
+        self._seen: tuple[int, int, int] | None = None
+        self.serving = self._addresses[:1]
+        self.changed()
+
+    def changed(self) -> bool:
+        """Whether others than at the last call take traffic; a look at an unchanged file costs one stat."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return False  # A gateway without a controller: nobody will say.
+        identity = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if identity == self._seen:
+            return False
+        self._seen, before = identity, self.serving
+        numbers = load_serving(self._path)
+        self.serving = tuple(self._addresses[one - 1] for one in numbers if one <= len(self._addresses)) or before
+        return self.serving != before
