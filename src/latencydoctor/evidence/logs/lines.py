@@ -22,14 +22,15 @@ from latencydoctor.evidence.logs.structured import journal_fields
 __all__ = ["ALWAYS_LOOK", "LineRecord", "RawLike", "clean", "read_line", "read_raw"]
 
 ALWAYS_LOOK: Final = (
-    r'"MESSAGE" ?: ?\[ ?\d',
+    r"MESSAGE\\{0,3}(?:\"|&quot;|&#34;) ?: ?\[ ?(?:\[ ?)?\d",
     r"[0-9Z] std(?:out|err) P ",
     r'(?:[^n]|[^\\]n)","stream": ?"std',
-    r"\x00{5}",
+    r"\x00{4}",
 )
 """What raw lines show whose bytes hide their message: byte numbers, pieces that go on, lengths of binary fields."""
 
-_NO_LENGTH = b"\0\0\0\0\0"
+_NO_LENGTH = b"\0\0\0\0"
+"""Of a length in eight bytes these are left even where one of the others is a newline and the line begins behind it."""
 
 MOST_LAYERS: Final = 10
 """Six wrappers and a quotation around a process's line, which may relay another program's."""
@@ -111,7 +112,7 @@ def read_raw(line: RawLike, dating: Dating) -> LineRecord:
     data = line.data
     if pieces.is_piece(data):
         return read_line(clean(pieces.join_pieces(pieces.gather_pieces(data, line.lines_after()))), dating)
-    if data.startswith(b"MESSAGE=") or data[3:8] == _NO_LENGTH or "export" in dating.seen:
+    if data.startswith(b"MESSAGE=") or _NO_LENGTH in data[:8] or "export" in dating.seen:
         before = line.lines_before()
         if journal_export.is_entry_line(data, before):
             dating.saw("export")

@@ -63,13 +63,23 @@ def _docker(log: str, values: Mapping[str, object], draft: Draft, dating: Dating
 
 
 def _journald(values: Mapping[str, object], draft: Draft, dating: Dating) -> str:
-    """journald's JSON: all values are strings, except that a message which is no text is an array of byte numbers."""
-    message = values["MESSAGE"]
-    if isinstance(message, list):
-        numbers = [one for one in message if isinstance(one, int) and 0 <= one < 256]
-        message = bytes(numbers).decode("utf-8", "replace")
+    """journald's JSON: all values are strings, but what is no text is an array of byte numbers.
+
+    A field that an entry has more than once is an array of either.
+    """
+    message = _text_of(values["MESSAGE"])
     journal_fields({key: value for key, value in values.items() if isinstance(value, str)}, draft, dating)
-    return tidy(message.rstrip("\r\n")) if isinstance(message, str) else ""
+    return tidy(message.rstrip("\r\n"))
+
+
+def _text_of(value: object, most_inner: int = 1) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        return ""
+    if most_inner and value and all(isinstance(one, str | list) for one in value):
+        return "\n".join(_text_of(one, most_inner - 1) for one in value)
+    return bytes(one for one in value if isinstance(one, int) and 0 <= one < 256).decode("utf-8", "replace")
 
 
 def journal_fields(values: Mapping[str, str], draft: Draft, dating: Dating) -> None:

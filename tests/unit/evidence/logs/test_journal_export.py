@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latencydoctor.evidence.logs.blocks import whole_lines
 from latencydoctor.evidence.logs.journal_export import entry, is_entry_line
+from latencydoctor.evidence.logs.reader import LogReader
+from tests.unit.log_builders import REFERENCE_S, rule
 
 
 def block(value: bytes) -> list[bytes]:
@@ -41,6 +44,17 @@ def test_value_that_is_text() -> None:
     message, fields = entry(b"MESSAGE=a=b", [b"_PID=1\r", b"", b"_PID=2"], [b"\r", b"PRIORITY=3"])
     assert (message, fields) == (b"a=b", {"_PID": "1"})
     assert is_entry_line(b"MESSAGE=a", [])
+
+
+@pytest.mark.parametrize("length", [200, 266, 2570])
+def test_the_first_entry_is_dated_whatever_bytes_its_length_has(length: int) -> None:
+    words = (b"died of it" + b"x" * length)[:length]
+    entry_of_it = b"__CURSOR=a\n__REALTIME_TIMESTAMP=1796023226250000\nMESSAGE\n"
+    data = entry_of_it + length.to_bytes(8, "little") + words + b"\nPRIORITY=3\n\n"
+    reader = LogReader([rule("dead", "died of it")])
+    reader.read("x", whole_lines([data]), REFERENCE_S)
+    (event,) = reader.events()
+    assert event.first_s == 1_796_023_226.25
 
 
 @given(st.binary(max_size=60), st.lists(st.binary(max_size=20) | st.just(b"MESSAGE"), max_size=6))

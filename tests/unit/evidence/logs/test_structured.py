@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
+from collections.abc import Callable
 
 import pytest
 
+from latencydoctor.evidence.logs.blocks import whole_lines
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.lines import LineRecord, read_line
+from latencydoctor.evidence.logs.reader import LogReader
 from tests.unit.evidence.logs.examples import MILLI_S, REFERENCE_S
+from tests.unit.log_builders import rule
 
 
 def read(values: dict[str, object]) -> LineRecord:
@@ -116,3 +121,37 @@ def test_program_by_its_keys() -> None:
     assert read({"levelname": "INFO", "message": "m"}).program == ""
     assert read({"target": "other::crate", "message": "m"}).program == ""
     assert read({"severity": "INFO", "logger": "l", "message": "m"}).program == "knative"
+
+
+_WORDS = "it died µ"
+_NUMBERS = str(list(_WORDS.encode()))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        _NUMBERS,
+        _NUMBERS.replace(" ", ""),
+        f'["{_WORDS}"]',
+        f'["before it", "{_WORDS}"]',
+        f"[{_NUMBERS}, {_NUMBERS}]",
+    ],
+    ids=["bytes", "bytes without blanks", "one of several", "two", "bytes twice"],
+)
+@pytest.mark.parametrize(
+    "written", [str, html.escape, lambda line: json.dumps({"log": line + "\n", "stream": "stderr"})]
+)
+def test_messages_of_a_journal_in_any_form_and_wrapper_are_found_and_read(
+    message: str, written: Callable[[str], str]
+) -> None:
+    line = written(f'{{"__REALTIME_TIMESTAMP" : "1796023226250000", "PRIORITY":"3", "MESSAGE" : {message}}}')
+    reader = LogReader([rule("dead", "it died µ")])
+    reader.read("x", whole_lines([line.encode() + b"\n"]), REFERENCE_S)
+    (event,) = reader.events()
+    assert (event.count, event.first_s) == (1, 1_796_023_226.25)
+
+
+@pytest.mark.parametrize("message", ["null", "7", "[]", "[null]", "[[[104]]]", "{}", "[-1, 999]"])
+def test_a_message_of_no_known_form_is_empty(message: str) -> None:
+    record = read_line(f'{{"__REALTIME_TIMESTAMP":"1796023226250000","MESSAGE":{message}}}', Dating(REFERENCE_S))
+    assert record.text.strip("\n\x00") == ""
