@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from latencydoctor.evidence.logs.blocks import whole_lines
+from latencydoctor.evidence.logs.blocks import RawLine, whole_lines
 from latencydoctor.evidence.logs.compiled import RuleBook
 from latencydoctor.evidence.logs.reader import LogReader
+from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.evidence.logs.told import Told
 from latencydoctor.model.evidence import LogEvent, Severity, Window
 from latencydoctor.model.rule import LogRule
@@ -61,3 +62,11 @@ def told(one: LogRule, seconds: float | None, number: int = 1, text: str = "word
     for name, value in changes.items():
         setattr(made, name, value)
     return made
+
+
+def raw_lines(text: str, chunk_bytes: int = 1 << 20) -> list[RawLine]:
+    """Every line of a text as a candidate, read in chunks of that size."""
+    data = text.encode()
+    chunks = [data[place : place + chunk_bytes] for place in range(0, len(data), chunk_bytes)]
+    everything = Scanner([], look_for=(r"\n",))
+    return [line for block in whole_lines(chunks) for line in everything.candidates(block)]
