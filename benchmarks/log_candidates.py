@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.log_corpus.compose import Wish, compose
 from benchmarks.log_corpus.damage import encode
 from benchmarks.log_corpus.formats import PROGRAMS
+from benchmarks.told import explain
 from latencydoctor.content.locate import locate
 from latencydoctor.content.rules import load_log_rules
 from latencydoctor.evidence.logs.blocks import CHUNK_BYTES, Block, whole_lines
@@ -120,6 +121,7 @@ def main(paths: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     try:
         main(sys.argv[1:])
     except OSError as error:
