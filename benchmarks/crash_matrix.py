@@ -1,9 +1,9 @@
 """kill -9 everywhere: does every killed change end in exactly the old or the new state?
 
 1. On real files and real sockets with no model behind them: an apply of settings that is kept, one that the judge rolls
-   back, one that is interrupted, and a rollback, each killed before and after every listed effect (`model/effects.py`);
-   for every distinct state that leaves, its recovery killed at every effect of its own, and every other time its
-   successor too.
+   back, one that is interrupted, a rollback, and two that a canary tries first (promoted, rolled back), each killed
+   before and after every listed effect (`model/effects.py`); for every distinct state that leaves, its recovery killed
+   at every effect of its own, and every other time its successor too.
 2. The journal of each cut at every byte of every record, with the target as it was when that record was begun.
 3. On the whole bundled stack, with Triton and the controller: KILLS=50 kills at random times.
 

@@ -91,7 +91,7 @@ def main(folder: Path, action: str, every: int, tally: Tally) -> int:
     In a child: what it learns it asks of the servers itself, and a gRPC client does not survive a fork.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with small_stack(folder / "stack"):
+    with small_stack(folder / "stack", action):
         patient = Patient(folder / "stack", folder / "shelf")
         warm(patient.state)
         trial = prepared(patient, action)

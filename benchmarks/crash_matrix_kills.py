@@ -29,7 +29,8 @@ from latencydoctor.remedy.settings_text import settings_digest
 from latencydoctor.targets.bundled import BundledTarget
 
 BROKEN = {"preferred_batch_size": "0", "max_batch_size": "8", "timeout_micros": "0"}
-ACTIONS = ("apply", "apply judged", "apply interrupted", "rollback")
+ACTIONS = ("apply", "apply judged", "apply interrupted", "rollback", "canary", "canary judged")
+"""With two replicas an apply is tried by a canary: one that is promoted, and one that the judge rolls back."""
 
 OF_ANSWERS = frozenset({Effect.ASK_ANSWERS, Effect.WRITE_ANSWERS, Effect.REMOVE_ANSWERS})
 """What only a warm-up of the cache does: its kills are those of `tests/unit/app/test_treat_crash.py`."""
@@ -109,7 +110,8 @@ def prepared(patient: Patient, action: str) -> Trial:
     if action == "rollback":
         undo = ("rollback", "--yes", "--force", *target)
         return Trial(action, patient, undo, GOOD, after, Sides(mended, before), 0)
-    reading, code = {"apply": (GOOD, 0), "apply judged": (SLOW, 6), "apply interrupted": (GOOD, 130)}[action]
+    how = action.replace("canary", "apply")
+    reading, code = {"apply": (GOOD, 0), "apply judged": (SLOW, 6), "apply interrupted": (GOOD, 130)}[how]
     return Trial(action, patient, apply, reading, start, Sides(before, mended), code, interrupted=code == 130)
 
 
@@ -192,9 +194,10 @@ def progress(line: str) -> None:
 
 
 @contextmanager
-def small_stack(state: Path) -> Iterator[None]:
+def small_stack(state: Path, action: str = "apply") -> Iterator[None]:
     """The real edges without a model, in a process of their own for as long as the context lasts."""
-    arguments = [sys.executable, "-m", "benchmarks.crash_matrix_stack", str(state)]
+    replicas = "2" if action.startswith("canary") else "1"
+    arguments = [sys.executable, "-m", "benchmarks.crash_matrix_stack", str(state), replicas]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None or process.stdout.readline() != "ready\n":
@@ -207,7 +210,7 @@ def small_stack(state: Path) -> Iterator[None]:
 def main(folder: Path, action: str, every: int, tally: Tally) -> Tally:
     """All kills of one action on a small stack of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    with small_stack(folder / "stack"):
+    with small_stack(folder / "stack", action):
         patient = Patient(folder / "stack", folder / "shelf")
         warm(patient.state)
         killed_at_each(prepared(patient, action), every, tally)

@@ -85,6 +85,17 @@ class Given:
         return self._reading
 
 
+class GivenArms:
+    """A canary that always shows the one reading beside peers that are well; implements `ArmsVerifier`."""
+
+    def __init__(self, canary: Reading) -> None:
+        self._canary = canary
+
+    def read(self, _window: Window) -> tuple[Reading, Reading]:
+        """The canary's and its peers'."""
+        return self._canary, GOOD
+
+
 class Hurried:
     """A clock that only moves when someone sleeps, so that verification takes no time; implements `Clock`."""
 
@@ -131,7 +142,7 @@ def _treatment(
     built = real(*arguments, **named, effects=effects)
     if reading is None:
         return built
-    return replace(built, tools=replace(built.tools, verifier=Given(reading), clock=Hurried()))
+    return replace(built, tools=replace(built.tools, verifier=Given(reading), arms=GivenArms(reading), clock=Hurried()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """A stack small enough to be killed at a thousand times: real edges, and no model behind them.
 
-    python -m benchmarks.crash_matrix_stack STATE
+    python -m benchmarks.crash_matrix_stack STATE [REPLICAS]
 
-Real are the settings file, the controller with its page, the gateway's admin API on its Unix socket, and a gRPC server
-that speaks Triton's protocol: it tells which configuration it runs and takes another one, as Triton does. Says "ready"
-on stdout, and ends when its stdin does.
+Real are the settings file, the controller with its page, the gateway's admin API on its Unix socket, and for each
+replica a gRPC server that speaks Triton's protocol: it tells which configuration it runs and takes another one, as
+Triton does. Says "ready" on stdout, and ends when its stdin does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from latencydoctor.stack.gateway.entries import Entry
 from latencydoctor.stack.gateway.popular import Ranking
 from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.layout import Layout
-from latencydoctor.stack.settings import CacheSettings, Settings
+from latencydoctor.stack.replicas import save_serving
+from latencydoctor.stack.settings import CacheSettings, InferenceSettings, Settings
 
 LOOK_S = 0.005
 """How often the controller looks at the settings here: twenty times as often as the whole stack's."""
@@ -88,24 +89,31 @@ def _log(*_: object, **__: object) -> None:
     """The kills tell enough."""
 
 
-def main(state: Path) -> None:
+def main(state: Path, replicas: int) -> None:
     """Serves until stdin ends."""
     layout = Layout(state)
     layout.create()
-    settings = stack_settings.load(layout.settings) if layout.settings.exists() else Settings()
+    settings = (
+        stack_settings.load(layout.settings)
+        if layout.settings.exists()
+        else Settings(inference=InferenceSettings(replicas=replicas))
+    )
     if not layout.settings.exists():
         stack_settings.save(layout.settings, settings)
-    ports = addresses.free_ports()
+    ports, servers = addresses.free_ports(replicas), []
     endpoints = addresses.endpoints_for(layout.sockets(), ports, settings.accelerator, alertmanager=False)
+    save_serving(layout.serving, range(1, replicas + 1))
     addresses.save(layout.endpoints, endpoints)
     stored = layout.models / settings.inference.model / "config.pbtxt"
     stored.parent.mkdir(parents=True, exist_ok=True)
     stored.write_text(to_pbtxt(settings), encoding="utf-8")
 
-    server = grpc.server(futures.ThreadPoolExecutor(4))
-    service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(OneModel(model_config(settings)), server)
-    server.add_insecure_port(endpoints.triton_grpc)
-    server.start()
+    for one in endpoints.tritons:
+        server = grpc.server(futures.ThreadPoolExecutor(4))
+        service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(OneModel(model_config(settings)), server)
+        server.add_insecure_port(one.grpc)
+        server.start()
+        servers.append(server)
     progress = SharedProgress()
     serve(addresses.LOOPBACK, ports.controller_metrics, progress)
     bare, cache = Bare(), AdminCache(Valkey(unix_socket_path=endpoints.valkey_socket))
@@ -113,9 +121,8 @@ def main(state: Path) -> None:
     admin = uvicorn.Server(uvicorn.Config(app, uds=endpoints.admin_socket, log_level="critical"))
     threading.Thread(target=admin.run, daemon=True).start()
     watch = StubWatch(lambda: (), lambda _: True)
-    controller = Controller(
-        layout.settings, layout.models, Standing([Served(Triton(endpoints.triton_grpc), watch)]), progress, _log
-    )
+    served = [Served(Triton(one.grpc), watch) for one in endpoints.tritons]
+    controller = Controller(layout.settings, layout.models, Standing(served), progress, _log)
     stopped = threading.Event()
     threading.Thread(target=_work, args=(controller, stopped), daemon=True).start()
     while not (Path(endpoints.admin_socket).exists() and progress.current.generation == settings.generation):
@@ -132,4 +139,4 @@ def _work(controller: Controller, stopped: threading.Event) -> None:
 
 if __name__ == "__main__":
     explain(__doc__)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)

@@ -30,7 +30,7 @@ def told(module: str, *words: str) -> dict[str, object]:
     return found
 
 
-@pytest.mark.parametrize(("action", "least"), [("apply", 60), ("rollback", 50)])
+@pytest.mark.parametrize(("action", "least"), [("apply", 60), ("rollback", 50), ("canary", 100), ("canary judged", 90)])
 def test_a_kill_at_any_listed_effect_ends_in_exactly_the_old_or_the_new_state(
     action: str, least: int, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from latencydoctor.app.drill_ports import Executions, Place, Treated
 from latencydoctor.app.ports import Observer, Progress
+from latencydoctor.model.canary import CanaryTrial
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Injection, Scenario
 from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
@@ -121,6 +122,7 @@ class FakeDoctor:
     def __init__(self, scene: Scene, diagnosis: Diagnosis, plan: Plan | NothingToDo) -> None:
         self.scene, self.diagnosis, self.planned = scene, diagnosis, plan
         self.decision = Decision.KEEP
+        self.trial: CanaryTrial | None = None
         self.restored = plan.objects[0].digest if isinstance(plan, Plan) else ""
 
     def diagnose(self) -> Diagnosis:
@@ -136,7 +138,8 @@ class FakeDoctor:
         self.scene.clock.sleep(1.0)
         in_effect_s = self.scene.fixed_s = self.scene.clock.now_s()
         self.scene.clock.sleep(20.0)
-        return Treated("run-1", "journal.jsonl", in_effect_s, Verification(self.decision, "three checks passed", ()))
+        verification = Verification(self.decision, "three checks passed", ())
+        return Treated("run-1", "journal.jsonl", in_effect_s, verification, self.trial)
 
     def roll_back(self, run_id: str, observer: Observer) -> str:
         self.scene.calls.append(f"rollback {run_id}")

@@ -135,6 +135,10 @@ def _treat(course: Course, edges: Edges, load: Load, label: str) -> None:
     started_s = edges.clock.now_s()
     treated = edges.doctor.apply(planned, edges.observer)
     verified_s = edges.clock.now_s()
+    if treated.trial is not None:
+        course.note(
+            treated.trial.checks[-1].end_s, f"canary promoted: {treated.trial.reason}", f"journal {treated.run_id}"
+        )
     course.note(treated.in_effect_s, "the change is in effect", f"journal {treated.run_id}")
     course.note(verified_s, f"verified: {treated.verification.decision.value}", f"journal {treated.run_id}")
     if label == "after":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from latencydoctor.app.ports import Observer
+from latencydoctor.model.canary import CanaryTrial
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Injection, Scenario
 from latencydoctor.model.remedy import NothingToDo, Plan, Verification
@@ -55,12 +56,14 @@ class Patient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Treated:
-    """What became of a change: the run's name, its journal, when it came into effect, and the judgement."""
+    """What became of a change: the run's name, its journal, when it came into effect, the judgement, and the canary
+    that tried it, None where there was none."""
 
     run_id: str
     journal: str
     in_effect_s: float
     verification: Verification
+    trial: CanaryTrial | None = None
 
 
 class Doctor(Protocol):

@@ -4,6 +4,8 @@ Capacity of a simulated device with `a` ms host overhead and `c` ms an item at b
 (20 + 1) batches of 8 carry 286 requests/s and batches of 32 carry 615; on `compute-bound` (5 + 3.6) batches of 32
 carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %, so 299/s reach the model.
 
+- canary: batches of 4 carry 166/s, and 172/s reach each of two replicas. So the backlog grows by a few requests a
+  second: the replica that goes on without the fix for a minute must not come to its deadline meanwhile.
 - throttled: at 400 of its 1500 MHz `small` carries 228/s.
 - slow-preprocessing: the pattern tries every way to cut a question in four, 10 ms for a question of 59 characters on
   the machine it was chosen on. One process does 95/s; 18/s need it in the calm, 176/s in the crowd.
@@ -29,6 +31,7 @@ from latencydoctor.model.load import Mix
 
 CALM_RPS = 65.0
 CROWD_RPS = 340.0
+CANARY_CROWD_RPS = 392.0
 
 _BROKEN_BATCHING = (
     ("inference.batching.preferred_batch_size", "0"),
@@ -48,6 +51,24 @@ FLASH_CROWD: dict[str, Scenario] = {
             settings=_BROKEN_BATCHING,
             calm_rps=CALM_RPS,
             crowd_rps=CROWD_RPS,
+        ),
+        Scenario(
+            fault="canary",
+            title="Flash crowd on two replicas with a batching limit of 4, mended by a canary first",
+            accepted_causes=("batching-failed",),
+            expected_fix="batch-floor",
+            accelerator="sim:small",
+            settings=(
+                ("inference.replicas", "2"),
+                ("inference.batching.preferred_batch_size", "0"),
+                ("inference.batching.max_batch_size", "4"),
+                ("inference.batching.timeout_micros", "0"),
+            ),
+            calm_rps=CALM_RPS,
+            crowd_rps=CANARY_CROWD_RPS,
+            deadline_ms=10_000,
+            verified_within_s=180.0,
+            canary=True,
         ),
         Scenario(
             fault="none",

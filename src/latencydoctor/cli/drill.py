@@ -28,6 +28,7 @@ class Fault(StrEnum):
     """What is wrong in the rehearsal."""
 
     BATCHING = "batching"
+    CANARY = "canary"
     NONE = "none"
     SATURATION = "saturation"
     THROTTLED = "throttled"
@@ -51,7 +52,8 @@ def flash_crowd(
         Fault,
         typer.Option(
             "--fault",
-            help="What is wrong. batching: broken settings, mended as well. none: nothing, so no incident. "
+            help="What is wrong. batching: broken settings, mended as well. canary: the same on two replicas, of which "
+            "one tries the fix first. none: nothing, so no incident. "
             "saturation: a device too small. lost-cache: an emptied cache that cannot fill, mended as well. "
             "bad-change: settings changed under steady traffic, taken back. The others begin with the crowd, or when "
             "it leaves.",

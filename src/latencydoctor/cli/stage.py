@@ -85,7 +85,7 @@ class _Doctor:
         if outcome.verification is None or outcome.in_effect_s is None:
             outcome.raise_error()
             raise KnownError(f"the change was not verified: {outcome.reason}", hint=f"See {outcome.journal}.")
-        return Treated(outcome.run_id, outcome.journal, outcome.in_effect_s, outcome.verification)
+        return Treated(outcome.run_id, outcome.journal, outcome.in_effect_s, outcome.verification, outcome.trial)
 
     def roll_back(self, run_id: str, observer: Observer) -> str:
         outcome = treat.rollback(wiring.treatment(self._request, None, observer).tools, run_id, force=True)

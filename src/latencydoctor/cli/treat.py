@@ -114,7 +114,7 @@ def apply(
         bool | None,
         typer.Option(
             "--canary/--no-canary",
-            help="Try the change on a part of the traffic first, beside its peers. [default: where that is possible]",
+            help="Try the change on a part of the traffic first, beside its peers; the default where it is possible.",
             show_default=False,
         ),
     ] = None,
@@ -131,9 +131,8 @@ def apply(
 ) -> None:
     """Apply a plan as a transaction: journalled, read back, verified on fresh metrics, rolled back if it does not hold.
 
-    With several replicas one of them tries a change of batching first (a canary) and is judged beside its peers;
-    until it is promoted nothing is committed. Worse than its peers: rolled back. Not enough evidence: taken back, exit
-    4.
+    With several replicas one of them tries a change of batching first (a canary)
+    and is judged beside its peers; until it is promoted nothing is committed.
 
     Exits 0 when the change is in place and verified, 4 when it is held for a human, 5 when it was refused (edited or
     stale plan, locked, not approved), 6 when it was rolled back, 7 when the rollback failed.

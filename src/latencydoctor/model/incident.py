@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from latencydoctor.model.canary import CanaryTrial
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.remedy import Plan, Verification
 
@@ -37,7 +38,8 @@ class LoadWindow:
 
 @dataclass(frozen=True, slots=True)
 class IncidentRecord:
-    """Everything a report needs. `plan` and `verification` are None when nothing was changed.
+    """Everything a report needs. `plan` and `verification` are None when nothing was changed, `trial` where no canary
+    tried the change.
 
     `accelerator` is what served (`sim:small`, `cpu`, ...); one that starts with `sim:` is simulated and every
     figure measured on it is said to be.
@@ -50,6 +52,7 @@ class IncidentRecord:
     verification: Verification | None
     timeline: tuple[TimelineEntry, ...]
     windows: tuple[LoadWindow, ...]
+    trial: CanaryTrial | None = None
 
     @property
     def simulated(self) -> bool:

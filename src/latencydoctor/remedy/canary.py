@@ -5,7 +5,8 @@ what slows both alike (load, a noisy hour) cancels. Two comparisons are made of 
 the logarithms of canary p99 / baseline p99 with its standard error. Errors: of all failed requests the share that is
 the canary's, which without a difference is its share of the requests (exact binomial tail).
 
-1. memory above its limit, or clearly more errors than the baseline has: roll back;
+1. memory above its limit, or clearly more errors than the baseline has: roll back; where one request in twenty more
+   fails than beside it, after the first window;
 2. p99 clearly worse than the baseline, by `MINIMUM_EFFECT` or more: roll back, wherever the limit is;
 3. three failed checks in a row while the canary seems worse: roll back; while it is not, a p99 near the limit is the
    baseline's as well: inconclusive, and held if it stays so;
@@ -43,6 +44,13 @@ so that many looks together are wrong hardly more often than one."""
 
 WORST_ERROR_GROWTH = 0.0025
 """By how much the canary's error ratio must exceed the baseline's: half of the mission's limit of 0.5 %."""
+
+
+GRAVE_ERROR_GROWTH = 0.05
+"""So much higher an error ratio is not watched for three windows: customers get those errors."""
+
+GRAVE_BY_CHANCE = 1e-6
+"""Below this probability one window is enough to say that it is no chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,9 @@ def judge_canary(windows: Sequence[CanaryWindow], policy: CanaryPolicy) -> Canar
     memory = _memory(windows[-1], policy)
     if memory:
         return CanaryRuling(Decision.ROLL_BACK, memory)
+    grave = _errors(windows[-1:], GRAVE_ERROR_GROWTH, GRAVE_BY_CHANCE)
+    if grave:
+        return CanaryRuling(Decision.ROLL_BACK, grave)
     if len(kept) < policy.first_look:
         return CanaryRuling(None, f"{policy.first_look - len(kept)} more windows before the first look")
     return _look(kept, policy)
@@ -156,7 +167,8 @@ def _look(windows: Sequence[CanaryWindow], policy: CanaryPolicy) -> CanaryRuling
     compared = _latency(windows)
     failed = [not _passes(window, policy) for window in windows]
     failing = len(list(takewhile(bool, reversed(failed))))
-    worse = _errors(windows, len(windows) - policy.first_look + 1) or _slower(
+    look = len(windows) - policy.first_look + 1
+    worse = _errors(windows, WORST_ERROR_GROWTH, ERRORS_BY_CHANCE / look) or _slower(
         compared, failing >= policy.failures_in_a_row
     )
     if worse:
@@ -207,15 +219,15 @@ def _latency(windows: Sequence[CanaryWindow]) -> _Compared:
     return _Compared(mean, max(spread, NOISE_FLOOR) / math.sqrt(len(logs)))
 
 
-def _errors(windows: Sequence[CanaryWindow], look: int) -> str:
-    """Why the canary's errors are no chance; empty when they may be."""
+def _errors(windows: Sequence[CanaryWindow], growth: float, chance: float) -> str:
+    """Why the canary's errors are no chance; empty when they may be, or have grown by less."""
     canary, canary_requests = _failed([one.canary for one in windows])
     baseline, baseline_requests = _failed([one.baseline for one in windows])
     grown = canary / canary_requests - baseline / baseline_requests
-    if grown < WORST_ERROR_GROWTH:
+    if grown < growth:
         return ""
     share = canary_requests / (canary_requests + baseline_requests)
-    if binomial_tail(round(canary), round(canary + baseline), share) >= ERRORS_BY_CHANCE / look:
+    if binomial_tail(round(canary), round(canary + baseline), share) >= chance:
         return ""
     return f"errors {canary / canary_requests:.2%}, the baseline has {baseline / baseline_requests:.2%}"
 

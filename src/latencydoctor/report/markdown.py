@@ -12,6 +12,7 @@ from latencydoctor.model.evidence import IncidentState
 from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
 from latencydoctor.model.remedy import Plan, Verification
 from latencydoctor.report.foreign import clean, markdown
+from latencydoctor.report.markdown_canary import canary
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
 from latencydoctor.report.onset import in_markdown
@@ -43,6 +44,8 @@ def incident(record: IncidentRecord) -> str:
     lines += _diagnosis(record.diagnosis)
     if record.plan is not None:
         lines += _plan(record.plan, record.verification)
+    if record.trial is not None:
+        lines += canary(record.trial)
     if record.verification is not None:
         lines += _verification(record.verification)
     return "\n".join(lines) + "\n"

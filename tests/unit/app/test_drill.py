@@ -11,10 +11,11 @@ from latencydoctor.app.ports import Progress
 from latencydoctor.app.scenarios import FLASH_CROWD, find
 from latencydoctor.diagnosis.rank import diagnose
 from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.model.canary import CanaryCheck, CanaryKind, CanaryTrial
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Drilled
 from latencydoctor.model.evidence import IncidentState
-from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Prediction, TargetObject
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Prediction, Reading, TargetObject
 from tests.fakes.clock import FakeClock
 from tests.fakes.drill import FakeDoctor, FakeLoads, FakePatient, Scene
 from tests.unit.builders import evidence, values
@@ -244,3 +245,20 @@ def test_a_lost_cache_is_warmed_again() -> None:
     assert scenario.expected_fix == "cache-warmup"
     assert scenario.settings[0] == ("cache.ttl_seconds", "2")
     assert scenario.calm_rps * (1 - scenario.mix.hot_share_ratio) < 229 < scenario.crowd_rps, "launch-bound does 229/s"
+
+
+def test_a_fix_that_was_to_be_tried_by_a_canary_and_was_not_is_a_miss() -> None:
+    drilled = Stage().run("canary")
+    assert drilled.misses == ("no canary tried the fix before all traffic got it",)
+
+
+def test_a_canary_is_told_in_the_timeline_and_in_the_record() -> None:
+    stage = Stage()
+    check = CanaryCheck(
+        0.0, stage.clock.now_s() + 90.0, Reading(90.0, 0.0, None, 900.0), Reading(1800.0, 0.0, None, 900.0), "", 0
+    )
+    stage.doctor.trial = CanaryTrial(CanaryKind.REPLICA, 0.5, (check,), Decision.KEEP, "p99 is half", None)
+    drilled = stage.run("canary")
+    assert drilled.misses == ()
+    assert drilled.record.trial is stage.doctor.trial
+    assert "canary promoted: p99 is half" in [entry.what for entry in drilled.record.timeline]

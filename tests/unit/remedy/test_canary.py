@@ -148,3 +148,14 @@ def test_how_many_windows_a_promotion_takes_at_least() -> None:
     assert windows_left([good] * 3, POLICY) == 2
     assert windows_left([good] * 9 + [bad], POLICY) == 3
     assert windows_left([good] * 7, POLICY) == 1
+
+
+def test_a_canary_that_fails_its_customers_is_not_watched_for_three_windows() -> None:
+    ruling = after(window(300, 300, errors=0.2))
+    assert ruling.decision is Decision.ROLL_BACK
+    assert ruling.reason == "errors 20.00%, the baseline has 0.00%"
+    # In the incident both may fail, and a few failures more are left to the first look.
+    assert after(window(300, 300, errors=0.2, peers=0.2)).decision is None
+    assert after(window(300, 300, errors=0.03)).decision is None
+    few = CanaryWindow(reading(300, 0.25, 8.0), reading(300, 0.0, 2400))
+    assert after(few, policy=CanaryPolicy(min_requests=4)).decision is None

@@ -11,6 +11,7 @@ from latencydoctor.model.canary import CanaryCheck, CanaryKind, CanaryTrial
 from latencydoctor.model.remedy import Decision, Reading
 from latencydoctor.remedy.staging import NoCanary, Stage
 from latencydoctor.report.canary import show_stage, show_trial
+from latencydoctor.report.markdown_canary import canary
 
 BAD = Reading(p99_ms=10_999.0, error_ratio=0.1234, memory_bytes=None, requests=123_456.0)
 GOOD = Reading(p99_ms=96.4, error_ratio=0.0, memory_bytes=None, requests=1690.0)
@@ -50,6 +51,15 @@ def test_absence_is_a_dash_and_says_why() -> None:
     page = shown(trial(Decision.HOLD, (BLIND, GOOD, "canary: no data on requests")))
     assert page.splitlines()[2].split() == ["08:00:10", "-", "96.4", "ms", "-", "-", "0", "%", "-"]
     assert "not conclusive: canary: no data on requests" in page
+
+
+def test_the_report_in_markdown_holds_every_window() -> None:
+    lines = canary(trial(Decision.KEEP, (GOOD, BAD, ""), (BLIND, GOOD, "a | b")))
+    assert lines[:2] == ["## Canary", ""]
+    assert "**promote**: p99 is 0.01 times the baseline's" in lines
+    assert "| 08:00:10 | 96.4 ms | 11 s | 0.01 | 0 % | 12.3 % | 1,690 |  |" in lines
+    assert lines[-2].startswith("| 08:00:20 | - | 96.4 ms | - | - | 0 % | - | a ")
+    assert lines[-2].count("|") == 9 + lines[-2].count("\\|")
 
 
 def test_what_is_to_come_is_said_before_the_question() -> None:
