@@ -17,6 +17,9 @@ from latencydoctor.model.rule import Dialect
 P99, ERRORS, RATE = "e2e_p99_ms", "error_ratio", "request_rate_rps"
 MEMORY, RESETS, HITS = "accelerator_memory_used_bytes", "process_resets", "cache_hit_ratio"
 
+ALSO = ("accelerator_busy_ratio", "batch_size_mean", "e2e_p50_ms")
+"""Read for whoever wants to hold them against a prediction; nothing is judged by them."""
+
 NEEDED = (P99, ERRORS, RATE)
 """Without one of these nothing can be judged."""
 
@@ -50,7 +53,7 @@ class MetricsVerifier:
             return _nothing(error.message)
         queries = {
             name: query
-            for name in (*NEEDED, MEMORY, RESETS, HITS)
+            for name in (*NEEDED, MEMORY, RESETS, HITS, *ALSO)
             if (query := self._query(name, discovery, window, window.length_s)) is not None
         }
         absent = [name for name in NEEDED if name not in queries]
@@ -71,6 +74,7 @@ class MetricsVerifier:
             requests=None if rate is None else rate * window.length_s,
             note=_doubt(rate, found.get(fresh.query) if fresh else None, values.get(RESETS)),
             hit_ratio=values.get(HITS),
+            also=tuple((name, value) for name in ALSO if (value := values.get(name)) is not None),
         )
 
     def _query(self, signal: str, discovery: Discovery, window: Window, length_s: float) -> RangeQuery | None:

@@ -194,7 +194,7 @@ def _predictions(
     batchings = (_batching(now), _batching(after))
     batcher = predict(measured, _arrival_rps(load), *batchings, times, instances)
     # A fix of the cache leaves the capacity as it is.
-    return (*change.predictions, *(one for one in batcher if hits is None or one.signal == "e2e_p99_ms"))
+    return (*change.predictions, *(one for one in batcher if hits is None or one.signal in _OF_A_CACHE))
 
 
 def _and_before(times: tuple[BatchTime, ...], baseline: Mapping[str, float]) -> tuple[BatchTime, ...]:
@@ -217,6 +217,9 @@ def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
             hint=f"It helps against {', '.join(fix.causes)}. `plan {fix.id} --force` plans it all the same.",
         )
 
+
+_OF_A_CACHE = ("e2e_p99_ms", "accelerator_busy_ratio")
+"""What a fix of the cache changes of the batcher's figures."""
 
 _NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)
 

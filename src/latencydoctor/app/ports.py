@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from latencydoctor.model.evidence import Selection, Window
     from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
     from latencydoctor.model.popular import Popularity, WarmBatch, WarmedBatch
+    from latencydoctor.model.reached import Executions
     from latencydoctor.model.readings import Discovery, RangeQuery, Readings
     from latencydoctor.model.remedy import JournalEntry, Reading, RunSummary, TargetObject, TargetState
     from latencydoctor.model.rule import Dialect, LogRule
@@ -149,6 +150,10 @@ class ArmsVerifier(Protocol):
     def read(self, window: Window) -> tuple[Reading, Reading]:
         """The canary's figures and its peers'; as with `Verifier`, what is absent is None, and nothing is raised."""
         ...
+
+
+BatchCounter = Callable[[], "Executions | None"]
+"""Executions by batch size on the target's servers so far; None where one of them does not tell."""
 
 
 class Load(Protocol):

@@ -19,6 +19,7 @@ from latencydoctor.model.remedy import (
     RunSummary,
     TargetObject,
     TargetState,
+    Verification,
 )
 from latencydoctor.remedy.plan_file import plan_from_json, plan_to_json
 from latencydoctor.remedy.settings_text import settings_digest
@@ -170,6 +171,13 @@ def _number(value: object) -> float | None:
 def check_fields(check: Check) -> dict[str, object]:
     """A verification check as a record's fields."""
     return asdict(check)
+
+
+def decision_fields(verification: Verification) -> dict[str, object]:
+    """The decision, what was reached of what was predicted, and the batches that ran, as a record's fields."""
+    told = asdict(verification)
+    del told["checks"]
+    return told
 
 
 def unfinished(history: RunHistory) -> tuple[RunSummary, ...]:

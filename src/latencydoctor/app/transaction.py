@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from latencydoctor.app.ports import Progress, RunLog
-from latencydoctor.app.runs import RECOVER, Change, check_fields, start_fields, state_fields
+from latencydoctor.app.runs import RECOVER, Change, check_fields, decision_fields, start_fields, state_fields
 from latencydoctor.app.treatment import Outcome, Tools, never
 from latencydoctor.app.verify import measure, unverified, verify
 from latencydoctor.app.warming import cool, warm
@@ -162,7 +162,7 @@ class Transaction:
             reason = "interrupted during verification: the new state stays, it was not verified to the end"
             self._end(RunState.APPLIED, reason=reason)
             return self._outcome(RunState.APPLIED, reason, interrupted=True)
-        self._log.record(RunEvent.DECISION, decision=verification.decision, reason=verification.reason)
+        self._log.record(RunEvent.DECISION, **decision_fields(verification))
         self._tools.observer(Progress("decision", f"{verification.decision.value}: {verification.reason}"))
         if verification.decision is Decision.ROLL_BACK:
             return self._roll_back(verification)

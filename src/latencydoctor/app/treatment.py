@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from latencydoctor.app.ports import (
     AnswerCache,
     ArmsVerifier,
+    BatchCounter,
     Cancelled,
     Changer,
     Clock,
@@ -15,7 +16,7 @@ from latencydoctor.app.ports import (
     Target,
     Verifier,
 )
-from latencydoctor.app.verify import Schedule, Watch
+from latencydoctor.app.verify import Schedule, Watch, uncounted
 from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.model.canary import CanaryTrial
 from latencydoctor.model.remedy import Check, RunState, Verification
@@ -43,11 +44,12 @@ class Tools:
     policy: JudgePolicy = field(default_factory=JudgePolicy)
     cache: AnswerCache | None = None
     arms: ArmsVerifier | None = None
+    batches: BatchCounter = uncounted
 
     def watch(self, verifier: Verifier, deadline_ms: float | None) -> Watch:
         """What verification needs of these, on a target whose requests wait at most `deadline_ms`."""
         schedule = self.schedule.after_backlog(deadline_ms)
-        return Watch(verifier, self.clock, self.observer, self.cancelled, schedule, self.policy)
+        return Watch(verifier, self.clock, self.observer, self.cancelled, schedule, self.policy, self.batches)
 
 
 @dataclass(frozen=True, slots=True)

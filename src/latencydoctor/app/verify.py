@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from latencydoctor.app.ports import Cancelled, Clock, Observer, Progress, Verifier
+from latencydoctor.app.ports import BatchCounter, Cancelled, Clock, Observer, Progress, Verifier
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import Check, Decision, Plan, Verification
 from latencydoctor.remedy.judge import JudgePolicy, check_of, rule
+from latencydoctor.remedy.reached import batches_run, reached
 
 SLICE_S = 0.2
 """How long one sleep lasts at most, so that an interrupt is noticed at once."""
@@ -30,6 +31,10 @@ class Schedule:
         return self if deadline_ms is None else replace(self, settle_s=max(self.settle_s, deadline_ms / 1000 + 1))
 
 
+def uncounted() -> None:
+    """Counts no batches: where no server tells them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What verification needs of its surroundings."""
@@ -40,15 +45,17 @@ class Watch:
     cancelled: Cancelled
     schedule: Schedule
     policy: JudgePolicy
+    batches: BatchCounter = uncounted
 
 
 def verify(plan: Plan, watch: Watch, on_check: Callable[[Check], None]) -> Verification | None:
     """Checks until there is a decision; None when interrupted. `on_check` hears of each check before it counts.
 
     Windows do not overlap. Too few requests do not end a window: it grows until there are enough, or until the judge
-    has waited long enough.
+    has waited long enough. Batches are counted from the beginning, which is when the change has come into effect.
     """
     checks: list[Check] = []
+    counted = watch.batches()
     start_s = watch.clock.now_s() + watch.schedule.settle_s
     end_s = start_s + watch.schedule.window_s
     while True:
@@ -60,7 +67,9 @@ def verify(plan: Plan, watch: Watch, on_check: Callable[[Check], None]) -> Verif
         watch.observer(Progress("verify", describe(check, len(checks))))
         ruling = rule(checks, plan, watch.policy)
         if ruling.decision is not None:
-            return Verification(ruling.decision, ruling.reason, tuple(checks))
+            ran = batches_run(counted, watch.batches())
+            found = reached(plan.predictions, checks)
+            return Verification(ruling.decision, ruling.reason, tuple(checks), found, ran)
         if check.conclusive or check.requests is None:
             start_s = end_s
         end_s += watch.schedule.window_s

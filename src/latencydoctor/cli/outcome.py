@@ -13,24 +13,21 @@ from latencydoctor.cli.options import Format
 
 if TYPE_CHECKING:
     from latencydoctor.app.treat import Outcome
-    from latencydoctor.model.remedy import Plan
 
 
-def report(
-    outcome: Outcome, interrupted: ExitCode | None, plan: Plan | None = None, form: Format = Format.TEXT
-) -> None:
+def report(outcome: Outcome, interrupted: ExitCode | None, form: Format = Format.TEXT) -> None:
     """What a run ended as, the journal's place, the next command; then the exit code."""
     from latencydoctor.report import machine
 
     if form is Format.JSON:
         streams.write(machine.dump({"run": replace(outcome, error=None)}))
     else:
-        _show(outcome, plan)
+        _show(outcome)
     outcome.raise_error()
     raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)
 
 
-def _show(outcome: Outcome, plan: Plan | None) -> None:
+def _show(outcome: Outcome) -> None:
     from latencydoctor.report import change
     from latencydoctor.report.canary import show_trial
     from latencydoctor.report.foreign import clean
@@ -40,8 +37,7 @@ def _show(outcome: Outcome, plan: Plan | None) -> None:
         show_trial(outcome.trial, console)
     if outcome.verification is not None:
         change.show_verification(outcome.verification, console)
-        if plan is not None:
-            change.show_reached(plan, outcome.verification, console)
+        change.show_reached(outcome.verification, console)
     if outcome.remeasured is not None:
         console.print(change.check_line(outcome.remeasured))
     console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)

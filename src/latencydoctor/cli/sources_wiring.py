@@ -24,6 +24,7 @@ from latencydoctor.model.evidence import Collected, Selection, Window
 
 if TYPE_CHECKING:
     from latencydoctor.content.everything import Content
+    from latencydoctor.model.reached import Executions
 
 
 MakeFacts = Callable[[], FactSource]
@@ -182,6 +183,14 @@ def _triton_facts(configuration: Configuration, deadline_s: float) -> FactSource
     from latencydoctor.sources.triton_stats import TritonStatistics
 
     return TritonStatistics(configuration.triton_grpc, deadline_s)
+
+
+def executed_batches(addresses: Sequence[str], selection: Selection) -> Executions | None:
+    """Executions by batch size on these Tritons; None where one does not tell."""
+    from latencydoctor.app.batches import executed
+    from latencydoctor.sources.triton_stats import TritonStatistics
+
+    return executed([TritonStatistics(address) for address in addresses], selection)
 
 
 def _torchserve_facts(asked: TorchServeSource, deadline_s: float) -> FactSource:

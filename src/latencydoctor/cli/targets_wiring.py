@@ -14,6 +14,7 @@ from latencydoctor.model.effects import Effects
 if TYPE_CHECKING:
     from latencydoctor.app.ports import AnswerCache, Changer, RunHistory, Target
     from latencydoctor.model.builds import ModelBuild
+    from latencydoctor.targets.state_folder import StateFolder
 
 Now = Callable[[], float]
 
@@ -29,6 +30,8 @@ class Bound:
     cache: AnswerCache | None = None
     model: str = ""
     canary: bool = False
+    tritons: Callable[[], tuple[str, ...]] = tuple
+    """Asked when somebody wants to know, since the target may be down by then."""
 
 
 def bound(configuration: Configuration, named: str, now_s: Now, effects: Effects) -> Bound:
@@ -56,7 +59,15 @@ def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
 
     target = BundledTarget(state, effects)
     history = JournalFolder(state / "journal", now_s, effects)
-    return Bound(target, BundledChanger(target), history, BundledAnswerCache(target.folder), canary=True)
+    cache = BundledAnswerCache(target.folder)
+    return Bound(target, BundledChanger(target), history, cache, canary=True, tritons=lambda: _tritons(target.folder))
+
+
+def _tritons(folder: StateFolder) -> tuple[str, ...]:
+    try:
+        return folder.endpoints().tritons_grpc
+    except KnownError:
+        return ()
 
 
 def read_build(folder: Path) -> ModelBuild:

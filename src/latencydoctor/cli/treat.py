@@ -164,7 +164,7 @@ def apply(
     ask("Apply this plan?", yes=yes)
     with interrupts:
         outcome = treat.apply(chosen, treatment.tools, cautious)
-    outcome_page.report(outcome, interrupts.code, chosen, form)
+    outcome_page.report(outcome, interrupts.code, form)
 
 
 def rollback(

@@ -17,6 +17,7 @@ from latencydoctor.cli.playbook import named_playbook, refuse_unknown_thresholds
 from latencydoctor.cli.sources_wiring import (
     DiagnoseRequest,
     collect_live,
+    executed_batches,
     load_configuration,
     prometheus_metrics,
     read_bundle,
@@ -32,12 +33,13 @@ from latencydoctor.errors import UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.diagnosis import Diagnosis
-from latencydoctor.model.effects import Effects, unwatched
+from latencydoctor.model.effects import Effect, Effects, unwatched
 from latencydoctor.model.evidence import Collected, Evidence, Selection
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import Cancelled, RunHistory, Target
     from latencydoctor.app.treat import Basis, Tools
+    from latencydoctor.model.reached import Executions
 
 __all__ = [
     "DiagnoseRequest",
@@ -153,11 +155,17 @@ def treatment(
     from latencydoctor.app.fresh_metrics import MetricsArms, MetricsVerifier
     from latencydoctor.app.treat import Tools, never
 
+    selection = Selection(configuration.model or bound.model, configuration.selector)
+
+    def batches() -> Executions | None:
+        addresses = bound.tritons()
+        with effects(Effect.ASK_TRITON):
+            return executed_batches(addresses, selection)
+
     verifier = None
     metrics = prometheus_metrics(configuration, length_s(request.deadline, "--deadline"))
     if metrics is not None:
         content = load_content(request.content)
-        selection = Selection(configuration.model or bound.model, configuration.selector)
         verifier = MetricsVerifier(metrics, content.dialects, selection)
     tools = Tools(
         bound.target,
@@ -169,6 +177,7 @@ def treatment(
         cancelled or never,
         cache=bound.cache,
         arms=MetricsArms.over(verifier) if verifier is not None and bound.canary else None,
+        batches=batches,
     )
     return Treatment(bound.target, tools, lambda: basis_of(request, configuration))
 

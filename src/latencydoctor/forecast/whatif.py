@@ -69,7 +69,14 @@ def predict(
         _latency("e2e_p50_ms", measured, found, found.p50_ms, told),
         _latency("e2e_p95_ms", measured, found, found.p95_ms, told),
     )
-    return (_capacity(now, base, told), *percentiles, _load(now, base, told), _low_load(now, base, told))
+    return (
+        _capacity(now, base, told),
+        *percentiles,
+        _load(now, base, told),
+        _low_load(now, base, told),
+        _simulated("accelerator_busy_ratio", "ratio", measured, found.busy_ratio, told),
+        _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
+    )
 
 
 def _told(curve: ServiceCurve) -> str:
@@ -101,6 +108,12 @@ def _latency(signal: str, measured: Mapping[str, float], found: Estimate, band: 
 def _load(now: Scenario, after: Scenario, told: str) -> Prediction:
     method = f"requests that arrive over requests that can be served, {told}"
     return Prediction("load_ratio", "ratio", now.load_ratio, after.load_ratio, None, None, method)
+
+
+def _simulated(signal: str, unit: str, measured: Mapping[str, float], after: float | None, told: str) -> Prediction:
+    """What the queue does at the same time; small batches keep a device as busy as large ones."""
+    reason = f"simulated queue, {told}" if after is not None else "not predicted: there is no bound on latency"
+    return Prediction(signal, unit, measured.get(signal), after, None, None, reason)
 
 
 def _low_load(now: Scenario, after: Scenario, told: str) -> Prediction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from latencydoctor.model.kept import KeptGeneration
+from latencydoctor.model.reached import BatchesRun, Reached
 
 
 class OperationKind(StrEnum):
@@ -169,7 +170,7 @@ class Reading:
     """What a verification window showed, unjudged. None means no data; `note` says why, when it is known.
 
     `requests` is how many requests the window holds, `memory_bytes` the accelerator's memory in use, `hit_ratio` the
-    share of lookups that the cache answered.
+    share of lookups that the cache answered. `also` are further signals by name, which are not judged.
     """
 
     p99_ms: float | None
@@ -178,6 +179,7 @@ class Reading:
     requests: float | None
     note: str = ""
     hit_ratio: float | None = None
+    also: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +198,22 @@ class Check:
     conclusive: bool
     note: str
     hit_ratio: float | None = None
+    also: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """All checks after a change, the decision drawn from them, and why."""
+    """All checks after a change, the decision drawn from them, and why.
+
+    `reached` holds each predicted effect beside what was measured, `batches` the batch sizes that ran since the change,
+    None where the server does not tell them.
+    """
 
     decision: Decision
     reason: str
     checks: tuple[Check, ...]
+    reached: tuple[Reached, ...] = ()
+    batches: BatchesRun | None = None
 
 
 class RunState(StrEnum):

@@ -84,6 +84,7 @@ def _check(reading: Reading, at_s: float, *, passed: bool, conclusive: bool, not
         conclusive,
         note,
         _finite(reading.hit_ratio),
+        tuple((signal, value) for signal, value in reading.also if math.isfinite(value)),
     )
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Verification
 from latencydoctor.report.foreign import clean
-from latencydoctor.report.reached import reached
+from latencydoctor.report.reached import batches_line
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import name
 
@@ -74,15 +74,20 @@ def show_verification(verification: Verification, console: Console) -> None:
     console.print(Text(f"{verification.decision.value}: {clean(verification.reason)}", style="bold"))
 
 
-def show_reached(plan: Plan, verification: Verification, console: Console) -> None:
-    """Each predicted effect beside what verification measured of it; nothing for what no check measures."""
-    for one in plan.predictions:
-        found = reached(one.signal, verification)
-        if one.after is None or found is None:
+def show_reached(verification: Verification, console: Console) -> None:
+    """Each predicted effect beside what verification measured of it, and the batches that ran since the change.
+
+    Nothing for what no check measures; what could not be predicted is said where it was measured.
+    """
+    for one in verification.reached:
+        if one.measured is None:
             continue
-        within = one.low is not None and one.high is not None and one.low <= found <= one.high
-        line = f"{name(one.signal)}: predicted {amount(one.after, one.unit)}, reached {amount(found, one.unit)}"
-        console.print(Text(f"{line}{', within the interval' if within else ''}", style="cyan"))
+        expected = "not predicted" if one.predicted is None else f"predicted {amount(one.predicted, one.unit)}"
+        line = f"{name(one.signal)}: {expected}, reached {amount(one.measured, one.unit)}"
+        place = "" if one.within is None else ", within the interval" if one.within else ", outside the interval"
+        console.print(Text(f"{line}{place}", style="cyan"))
+    if verification.batches is not None:
+        console.print(Text(batches_line(verification.batches), style="cyan"))
 
 
 def check_line(check: Check) -> Text:

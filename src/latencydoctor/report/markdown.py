@@ -10,13 +10,14 @@ from collections.abc import Iterable, Sequence
 from latencydoctor.model.diagnosis import Cause, Diagnosis, Finding
 from latencydoctor.model.evidence import IncidentState
 from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
+from latencydoctor.model.reached import BatchesRun
 from latencydoctor.model.remedy import Plan, Verification
 from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_canary import canary
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
 from latencydoctor.report.onset import in_markdown
-from latencydoctor.report.reached import reached
+from latencydoctor.report.reached import batches_line
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import before, compared, name, undone
 
@@ -158,13 +159,14 @@ def _plan(plan: Plan, verification: Verification | None) -> list[str]:
     lines = ["## Change", "", f"`{plan.fix}`: {markdown(plan.title)} on {markdown(plan.target)}.", ""]
     lines += ["```diff", *clean_block(plan.diff), "```", ""]
     lines += ["Compiled server configuration:", "", "```diff", *clean_block(plan.compiled_diff), "```", ""]
+    measured = {one.signal: one.measured for one in verification.reached} if verification is not None else {}
     rows = [
         (
             name(one.signal),
             amount(one.before, one.unit),
             amount(one.after, one.unit),
             _interval(one.low, one.high, one.unit),
-            amount(reached(one.signal, verification), one.unit),
+            amount(measured.get(one.signal), one.unit),
             markdown(one.method),
         )
         for one in plan.predictions
@@ -184,6 +186,11 @@ def clean_block(text: str) -> list[str]:
     return [clean(line, 500).replace("```", "'''") for line in text.splitlines()]
 
 
+def _batches(ran: BatchesRun) -> list[str]:
+    sizes = (f"{size}: {count}" for size, count in ran.executions)
+    return [f"{batches_line(ran).capitalize()}.", "", f"Executions by size: {', '.join(sizes)}."]
+
+
 def _verification(verification: Verification) -> list[str]:
     rows = (
         (
@@ -199,4 +206,6 @@ def _verification(verification: Verification) -> list[str]:
         for one in verification.checks
     )
     head = ["## Verification", "", f"**{verification.decision.value}**: {markdown(verification.reason)}", ""]
+    if verification.batches is not None:
+        head += [*_batches(verification.batches), ""]
     return head + table(("at", "p99", "errors", "cache hits", "memory", "requests", "check", "note"), rows)

@@ -1,18 +1,14 @@
-"""What verification measured of the effects that a plan predicted, so that both can stand beside each other."""
+"""The batches that ran since a change, in words."""
 
 from __future__ import annotations
 
-from statistics import median
-
-from latencydoctor.model.remedy import Verification
-
-_MEASURED = {"e2e_p99_ms": "p99_ms", "cache_hit_ratio": "hit_ratio"}
+from latencydoctor.model.reached import BatchesRun
+from latencydoctor.report.units import amount
 
 
-def reached(signal: str, verification: Verification | None) -> float | None:
-    """The middle of what the conclusive checks measured; None for what no check measures."""
-    if verification is None or signal not in _MEASURED:
-        return None
-    found = [getattr(check, _MEASURED[signal]) for check in verification.checks if check.conclusive]
-    values = [value for value in found if value is not None]
-    return median(values) if values else None
+def batches_line(ran: BatchesRun) -> str:
+    """How many executions there were, how large, and how far the floor was reached, in one sentence."""
+    head = f"{ran.count:,} executions since the change, {amount(ran.mean_size, 'items')} on average"
+    if ran.share_at_floor_ratio is None:
+        return f"batches: {head}; no floor is set"
+    return f"batches: {head}; {amount(ran.share_at_floor_ratio, 'ratio')} held at least the preferred {ran.floor}"

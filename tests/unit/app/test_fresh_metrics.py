@@ -17,7 +17,7 @@ from latencydoctor.model.rule import Arms, Dialect, SignalExpression
 WINDOW = Window(1000.0, 1020.0)
 UNITS = {
     "request_rate_rps": "requests/s", "e2e_p99_ms": "ms", "error_ratio": "ratio",
-    "accelerator_memory_used_bytes": "bytes", "process_resets": "",
+    "accelerator_memory_used_bytes": "bytes", "process_resets": "", "batch_size_mean": "items",
 }  # fmt: skip
 VALUES = {"request_rate_rps": 300.0, "e2e_p99_ms": 140.0, "error_ratio": 0.0, "accelerator_memory_used_bytes": 2e9}
 
@@ -88,6 +88,14 @@ def test_a_source_that_stopped_scraping_is_stale() -> None:
 def test_a_restarted_server_is_told() -> None:
     assert "restarted" in verifier(Metrics({**VALUES, "process_resets": 1.0})).read(WINDOW).note
     assert verifier(Metrics({**VALUES, "process_resets": 0.0})).read(WINDOW).note == ""
+
+
+def test_what_may_have_been_predicted_is_read_as_well_where_it_is_there() -> None:
+    more = dialect("more", "batch_size_mean")
+    held = verifier(Metrics({**VALUES, "batch_size_mean": 17.5}))
+    reading = MetricsVerifier(held.source, (*held.dialects, more), held.selection).read(WINDOW)
+    assert reading.also == (("batch_size_mean", 17.5),)
+    assert verifier(Metrics(VALUES)).read(WINDOW).also == ()
 
 
 @pytest.mark.parametrize("signal", ["e2e_p99_ms", "error_ratio", "request_rate_rps"])

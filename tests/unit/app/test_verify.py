@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 
@@ -10,7 +11,8 @@ from latencydoctor.app.ports import Cancelled, Progress
 from latencydoctor.app.treat import never
 from latencydoctor.app.verify import Schedule, Watch, measure, verify, wait_until
 from latencydoctor.model.evidence import Window
-from latencydoctor.model.remedy import Check, Decision, Plan, Reading, Requirement, Verification
+from latencydoctor.model.reached import Executions
+from latencydoctor.model.remedy import Check, Decision, Plan, Prediction, Reading, Requirement, Verification
 from latencydoctor.remedy.judge import JudgePolicy
 from tests.fakes.clock import FakeClock
 from tests.fakes.verifier import GOOD, NOTHING, FakeVerifier
@@ -42,6 +44,27 @@ def test_windows_begin_after_the_backlog_has_drained_and_do_not_overlap() -> Non
         (26, 36),
     ]
     assert said[0] == "check 1 passed: p99 120 ms, errors 0.00%"
+
+
+def test_what_was_predicted_stands_beside_what_was_measured_and_batches_are_counted_from_the_change() -> None:
+    counts = iter((Executions(((8, 5),), 16), Executions(((8, 6), (16, 9)), 16)))
+    seen = dataclasses.replace(GOOD, also=(("accelerator_busy_ratio", 0.5), ("batch_size_mean", math.nan)))
+    plan = dataclasses.replace(
+        PLAN,
+        predictions=(
+            Prediction("accelerator_busy_ratio", "ratio", None, 0.55, None, None, ""),
+            Prediction("batch_size_mean", "items", None, 16.0, None, None, ""),
+            Prediction("e2e_p99_ms", "ms", None, 100.0, 90.0, 130.0, ""),
+        ),
+    )
+    watch = Watch(
+        FakeVerifier(seen), FakeClock(), lambda _: None, never, Schedule(), JudgePolicy(), lambda: next(counts)
+    )
+    found = verify(plan, watch, lambda _: None)
+    assert found is not None
+    assert [(one.measured, one.within) for one in found.reached] == [(0.5, None), (None, None), (120.0, True)]
+    assert found.batches is not None
+    assert (found.batches.executions, found.batches.share_at_floor_ratio) == (((8, 1), (16, 9)), 0.9)
 
 
 def test_a_window_with_too_few_requests_grows_until_there_are_enough() -> None:
