@@ -17,7 +17,7 @@ from latencydoctor.model.rule import Dialect
 P99, ERRORS, RATE = "e2e_p99_ms", "error_ratio", "request_rate_rps"
 MEMORY, RESETS, HITS = "accelerator_memory_used_bytes", "process_resets", "cache_hit_ratio"
 
-ALSO = ("accelerator_busy_ratio", "batch_size_mean", "e2e_p50_ms")
+ALSO = ("batch_size_mean", "e2e_p50_ms", "instance_busy_ratio")
 """Read for whoever wants to hold them against a prediction; nothing is judged by them."""
 
 NEEDED = (P99, ERRORS, RATE)

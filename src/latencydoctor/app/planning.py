@@ -218,7 +218,7 @@ def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
         )
 
 
-_OF_A_CACHE = ("e2e_p99_ms", "accelerator_busy_ratio")
+_OF_A_CACHE = ("e2e_p99_ms", "instance_busy_ratio")
 """What a fix of the cache changes of the batcher's figures."""
 
 _NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)

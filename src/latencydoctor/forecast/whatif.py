@@ -74,7 +74,7 @@ def predict(
         *percentiles,
         _load(now, base, told),
         _low_load(now, base, told),
-        _simulated("accelerator_busy_ratio", "ratio", measured, found.busy_ratio, told),
+        _simulated("instance_busy_ratio", "instances", measured, _times(found.busy_ratio, instances), told),
         _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
     )
 
@@ -110,8 +110,12 @@ def _load(now: Scenario, after: Scenario, told: str) -> Prediction:
     return Prediction("load_ratio", "ratio", now.load_ratio, after.load_ratio, None, None, method)
 
 
+def _times(ratio: float | None, instances: int) -> float | None:
+    return None if ratio is None else ratio * instances
+
+
 def _simulated(signal: str, unit: str, measured: Mapping[str, float], after: float | None, told: str) -> Prediction:
-    """What the queue does at the same time; small batches keep a device as busy as large ones."""
+    """What the queue does at the same time; small batches keep an instance as busy as large ones."""
     reason = f"simulated queue, {told}" if after is not None else "not predicted: there is no bound on latency"
     return Prediction(signal, unit, measured.get(signal), after, None, None, reason)
 

@@ -29,6 +29,7 @@ _NAMES = {
     "config_queue_delay_ms": "batch queue delay",
     "config_dynamic_batching": "dynamic batching",
     "config_instance_count": "instances configured",
+    "instance_busy_ratio": "instances busy",
     "config_queue_size": "queue size",
     "preprocess_share_ratio": "preprocessing share",
     "preprocess_time_ms": "preprocessing time",

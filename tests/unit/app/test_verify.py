@@ -48,11 +48,11 @@ def test_windows_begin_after_the_backlog_has_drained_and_do_not_overlap() -> Non
 
 def test_what_was_predicted_stands_beside_what_was_measured_and_batches_are_counted_from_the_change() -> None:
     counts = iter((Executions(((8, 5),), 16), Executions(((8, 6), (16, 9)), 16)))
-    seen = dataclasses.replace(GOOD, also=(("accelerator_busy_ratio", 0.5), ("batch_size_mean", math.nan)))
+    seen = dataclasses.replace(GOOD, also=(("instance_busy_ratio", 0.5), ("batch_size_mean", math.nan)))
     plan = dataclasses.replace(
         PLAN,
         predictions=(
-            Prediction("accelerator_busy_ratio", "ratio", None, 0.55, None, None, ""),
+            Prediction("instance_busy_ratio", "instances", None, 0.55, None, None, ""),
             Prediction("batch_size_mean", "items", None, 16.0, None, None, ""),
             Prediction("e2e_p99_ms", "ms", None, 100.0, 90.0, 130.0, ""),
         ),
