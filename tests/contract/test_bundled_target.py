@@ -26,6 +26,7 @@ from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.targets.bundled import BundledTarget
 from latencydoctor.targets.executor import BundledChanger
+from latencydoctor.targets.kept_generations import KEPT
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import FakePatient
 
@@ -115,6 +116,28 @@ def test_a_write_is_in_effect_when_it_returns_and_the_way_back_restores_every_di
     back = ward.write(before.settings_text)
     assert [item.digest for item in back.objects] == [item.digest for item in before.objects]
     assert back.generation == before.generation + 2
+
+
+@pytest.mark.stack
+def test_what_was_in_effect_is_kept_by_the_stack_byte_for_byte_and_for_its_owner_only(real: Ward) -> None:
+    before = real.target.read()
+    new = "# by hand\n" + real.target.edited(
+        before.settings_text, [(PREFIX + key, value) for key, value in SCENE.items()]
+    )
+    started_s = time.time()
+    real.write(new)
+    after = real.target.read()
+    real.write(before.settings_text)
+    # The controller says that a generation is in effect just before it writes it down.
+    end_s = time.monotonic() + 5
+    while len(real.target.read().kept) < 3 and time.monotonic() < end_s:
+        time.sleep(0.05)
+    last, newest = real.target.read().kept[-2:]
+    assert (last.text, last.digest, last.generation) == (after.settings_text, after.digest, after.generation)
+    assert (newest.digest, newest.generation) == (before.digest, after.generation + 1)
+    assert started_s <= last.in_effect_s <= newest.in_effect_s <= time.time()
+    assert last.owner
+    assert (real.target.folder.path / KEPT).stat().st_mode & 0o777 == 0o600
 
 
 def test_writing_what_is_there_changes_no_generation(ward: Ward) -> None:

@@ -9,9 +9,10 @@ a ceiling instead, and a backlog is cut into pieces of it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from latencydoctor.model.remedy import NothingToDo, TargetState
+from latencydoctor.remedy.batching_lint import WAIT_MARGIN, Around, lint, needed_wait_ms, of_settings
 from latencydoctor.remedy.change import Change
 
 FIX_ID = "batch-floor"
@@ -20,9 +21,6 @@ ENABLED = "inference.batching.enabled"
 PREFERRED = "inference.batching.preferred_batch_size"
 MAXIMUM = "inference.batching.max_batch_size"
 WAIT = "inference.batching.timeout_micros"
-
-WAIT_MARGIN = 1.25
-"""How much longer than the mean time to fill a batch the wait must be; arrivals are not evenly spaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +56,15 @@ def propose(state: TargetState, wanted: BatchFloor, arrival_rps: float | None) -
     return Change(values, notes)
 
 
+def noted(found: Change | NothingToDo, state: TargetState, around: Around) -> Change | NothingToDo:
+    """What a fix found, with the remarks on the settings as they are before it."""
+    batcher = of_settings({**dict(state.effective), **dict(state.settings)})
+    remarks = tuple(f"As it is: {one}." for one in lint(batcher, around)) if batcher is not None else ()
+    if isinstance(found, NothingToDo):
+        return replace(found, notes=(*found.notes, *remarks))
+    return replace(found, grounds=(*found.grounds, *remarks))
+
+
 def reachable_floor(wanted: BatchFloor, arrival_rps: float | None) -> int:
     """The preferred size, or the largest one that arrivals at this rate fill within the longest wait."""
     if arrival_rps is None:
@@ -65,11 +72,6 @@ def reachable_floor(wanted: BatchFloor, arrival_rps: float | None) -> int:
     # The leader is there at time 0; the others arrive during the wait.
     reachable = 1 + math.floor(arrival_rps * wanted.max_wait_ms / 1000 / WAIT_MARGIN)
     return min(wanted.preferred_batch_size, reachable)
-
-
-def needed_wait_ms(floor: int, arrival_rps: float) -> float:
-    """How long the first of `floor` requests waits on average for the last, at this rate."""
-    return (floor - 1) / arrival_rps * 1000
 
 
 def _target(

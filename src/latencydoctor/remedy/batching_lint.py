@@ -8,12 +8,12 @@ leaves in batches of exactly that size.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from latencydoctor.model.remark import Remark
-from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy.batch_floor import WAIT_MARGIN, needed_wait_ms
-from latencydoctor.remedy.change import Change
+
+WAIT_MARGIN = 1.25
+"""How much longer than the mean time to fill a batch the wait must be; arrivals are not evenly spaced."""
 
 NEAR_SHARE = 0.5
 """A wait of at least this share of the SLO or the deadline leaves too little for queue and execution."""
@@ -50,13 +50,9 @@ def lint(batcher: Batcher, around: Around) -> tuple[Remark, ...]:
     return tuple(remark for rule in _RULES for remark in rule(batcher, around))
 
 
-def noted(found: Change | NothingToDo, state: TargetState, around: Around) -> Change | NothingToDo:
-    """What a fix found, with the remarks on the settings as they are before it."""
-    batcher = of_settings({**dict(state.effective), **dict(state.settings)})
-    remarks = tuple(f"As it is: {one}." for one in lint(batcher, around)) if batcher is not None else ()
-    if isinstance(found, NothingToDo):
-        return replace(found, notes=(*found.notes, *remarks))
-    return replace(found, grounds=(*found.grounds, *remarks))
+def needed_wait_ms(floor: int, arrival_rps: float) -> float:
+    """How long the first of `floor` requests waits on average for the last, at this rate."""
+    return (floor - 1) / arrival_rps * 1000
 
 
 def of_settings(values: Mapping[str, str]) -> Batcher | None:

@@ -17,7 +17,7 @@ from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
 from latencydoctor.remedy import batch_floor, cache_warmup, revert_change
 from latencydoctor.remedy.batch_floor import BatchFloor
-from latencydoctor.remedy.batching_lint import Around, noted
+from latencydoctor.remedy.batching_lint import Around
 from latencydoctor.remedy.change import Change
 
 MAX_BATCH = 1024
@@ -85,7 +85,7 @@ FIXES: dict[str, Fix] = {
         Fix(
             id=batch_floor.FIX_ID,
             title="Let requests share executions: a preferred batch size with a bounded wait",
-            propose=lambda state, now: noted(
+            propose=lambda state, now: batch_floor.noted(
                 batch_floor.propose(state, now.wanted, now.arrival_rps),
                 state,
                 Around(now.slo.p99_ms, state.deadline_ms, now.arrival_rps),

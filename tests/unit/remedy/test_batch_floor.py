@@ -6,7 +6,8 @@ import pytest
 
 from latencydoctor.model.remedy import NothingToDo, TargetState
 from latencydoctor.remedy import batch_floor
-from latencydoctor.remedy.batch_floor import BatchFloor, needed_wait_ms, propose, reachable_floor
+from latencydoctor.remedy.batch_floor import BatchFloor, propose, reachable_floor
+from latencydoctor.remedy.batching_lint import needed_wait_ms
 from latencydoctor.remedy.change import Change
 
 KEYS = (batch_floor.ENABLED, batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)
