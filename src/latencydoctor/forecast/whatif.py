@@ -74,7 +74,7 @@ def predict(
         *percentiles,
         _load(now, base, told),
         _low_load(now, base, told),
-        _simulated("instance_busy_ratio", "instances", measured, _times(found.busy_ratio, instances), told),
+        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, instances), told),
         _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
     )
 

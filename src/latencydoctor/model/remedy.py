@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from latencydoctor.model.kept import KeptGeneration
@@ -71,7 +71,7 @@ class TargetState:
     compiled: str
     not_in_effect: tuple[str, ...] = ()
     deadline_ms: float | None = None
-    kept: tuple[KeptGeneration, ...] = ()
+    kept: tuple[KeptGeneration, ...] = field(default=(), compare=False)
     settable: frozenset[str] | None = None
     limits: tuple[str, ...] = ()
 

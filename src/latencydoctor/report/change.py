@@ -53,7 +53,9 @@ def _diff(title: str, text: str, console: Console) -> None:
 
 
 def _predictions(plan: Plan, console: Console) -> None:
-    for one in plan.predictions:
+    """Each figure; how several in a row were reached is said once, below the last of them."""
+    following = [*(one.method for one in plan.predictions), None][1:]
+    for one, next_method in zip(plan.predictions, following, strict=True):
         if one.after is None:
             console.print(Text(f"predicted {name(one.signal)}: not computed, {clean(one.method)}", style="dim"))
             continue
@@ -64,7 +66,8 @@ def _predictions(plan: Plan, console: Console) -> None:
         console.print(
             Text(f"predicted {name(one.signal)}: {before}{amount(one.after, one.unit)}{interval}", style="cyan")
         )
-        console.print(Text(f"  by {clean(one.method)}", style="dim"))
+        if one.method != next_method:
+            console.print(Text(f"  by {clean(one.method)}", style="dim"))
 
 
 def show_verification(verification: Verification, console: Console) -> None:

@@ -133,6 +133,7 @@ def test_an_arm_is_read_through_its_own_label_and_what_the_servers_say_of_all() 
         'server_process_resets{model="faq"}[20s]',
         'front_request_rate_rps{model="faq",arm="c"}[5s]',
     ]
+    assert canary.also == baseline.also == ()
     assert metrics.asked[6].query == 'front_e2e_p99_ms{model="faq",arm="s"}[20s]'
 
 
