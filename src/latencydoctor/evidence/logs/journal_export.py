@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 _FIELD = re.compile(rb"(_{0,2}[A-Z][A-Z0-9_]{0,63})=(.*)", re.DOTALL)
+_NAME = re.compile(rb"_{0,2}[A-Z][A-Z0-9_]{0,63}")
 _LENGTH_BYTES = 8
+_LENGTH_ENDS = b"\0\0"
 _VALUE_BYTES = 4096
 _MOST_LINES = 400
 """An entry has about thirty fields; a message of more lines than this lost its fields to the bounds anyway."""
@@ -27,12 +29,41 @@ def entry(data: bytes, before: Sequence[bytes], after: Sequence[bytes]) -> tuple
     message = data.removeprefix(b"MESSAGE=") if binary is None else data[binary[1] :]
     passed = before if binary is None else before[binary[0] + 1 :]
     fields: dict[str, str] = {}
-    for line in (*_until_blank(passed), *_until_blank(after)):
+    for line in (*_fields_before(passed), *_until_blank(after)):
         match = _FIELD.match(line)
         if match is not None:
             value = match[2][:_VALUE_BYTES].decode("utf-8", "replace").rstrip("\r")
             fields.setdefault(match[1].decode("ascii"), value)
     return message, fields
+
+
+def _fields_before(passed: Sequence[bytes]) -> list[bytes]:
+    """The lines of the entry before one, nearest first, without other fields' binary values: those may hold anything."""
+    near = _until_blank(passed)
+    rest = passed[len(near) : _MOST_LINES]
+    if not any(_LENGTH_ENDS in line for line in (*near, *rest)):
+        return near
+    walked: list[bytes] = []
+    blanks: list[int] = []
+    for line in passed[:_MOST_LINES]:
+        if _NAME.fullmatch(line):
+            inside = _lines_of_value(walked)
+            del walked[len(walked) - inside :]
+            blanks = [place for place in blanks if place < len(walked)]
+            continue
+        if not line or line == b"\r":
+            blanks.append(len(walked))
+        walked.append(line)
+    return walked[: blanks[0]] if blanks else walked
+
+
+def _lines_of_value(walked: Sequence[bytes]) -> int:
+    """How many of the lines behind a field's name, nearest to what is read first, are its binary value."""
+    value = b"\n".join(reversed(walked))
+    length = int.from_bytes(value[:_LENGTH_BYTES], "little")
+    if not value[:_LENGTH_BYTES].endswith(_LENGTH_ENDS) or length > len(value) - _LENGTH_BYTES:
+        return 0
+    return value.count(b"\n", 0, _LENGTH_BYTES + length) + 1
 
 
 def _until_blank(lines: Iterable[bytes]) -> list[bytes]:

@@ -22,6 +22,9 @@ _COMPARED_CHARACTERS = 256
 _WRAPPED_CHARACTERS = 160
 """Heads with a stamp, a pod and a file take up to this; a journal's entry in JSON takes more."""
 
+_LENGTH = b"\0\0\0\0"
+"""What a journal's export puts before a message of several lines has zeros: its length."""
+
 _MOST_TELLERS = 64
 _SEARCHED_FOR_DURATIONS = 32
 _SHOWN_TELLERS = 5
@@ -169,7 +172,8 @@ def shown(told: Told, redact_prompts: bool = False) -> str:
     What a wrapper escaped, hid in numbers, or put behind a row of fields of its own is kept as its program wrote it.
     """
     line = clean(told.data)
-    if not 0 <= line.find(told.text[:_COMPARED_CHARACTERS]) <= _WRAPPED_CHARACTERS:
+    exported = told.data.startswith(b"MESSAGE=") or _LENGTH in told.data[:8]
+    if exported or not 0 <= line.find(told.text[:_COMPARED_CHARACTERS]) <= _WRAPPED_CHARACTERS:
         line = told.text
     if redact_prompts:
         line = blank_prompts(line)

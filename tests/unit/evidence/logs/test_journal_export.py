@@ -40,6 +40,18 @@ def test_later_lines_of_a_binary_value_belong_to_it_and_what_follows_does_not() 
     assert not is_entry_line(b"x", [b"_PID=1", b"MESSAGE"])
 
 
+@pytest.mark.parametrize(
+    "value", [b"a\n\nb", b"\n", b"", b"\n\n\n", b"PRIORITY=7\n\n_PID=7\n", b"x" * 266, b"__CURSOR=\n" * 30]
+)
+def test_binary_values_before_the_message_hide_no_fields_and_are_none(value: bytes) -> None:
+    other = b"COREDUMP_ENVIRON\n" + len(value).to_bytes(8, "little") + value + b"\n"
+    lines = (b"_PID=9\n\n__CURSOR=a\n_PID=1\n" + other + b"PRIORITY=3\n").split(b"\n")[:-1]
+    for message in (b"MESSAGE=it died", b"MESSAGE\n" + (7).to_bytes(8, "little") + b"it died"):
+        further = message.split(b"\n")
+        before = [*reversed(further[:-1]), *reversed(lines)]
+        assert entry(further[-1], before, []) == (b"it died", {"__CURSOR": "a", "_PID": "1", "PRIORITY": "3"})
+
+
 def test_value_that_is_text() -> None:
     message, fields = entry(b"MESSAGE=a=b", [b"_PID=1\r", b"", b"_PID=2"], [b"\r", b"PRIORITY=3"])
     assert (message, fields) == (b"a=b", {"_PID": "1"})

@@ -82,6 +82,10 @@ def test_a_message_far_behind_the_fields_of_its_wrapper_is_kept_by_itself() -> N
     entry = told(SLOW, 1, text="it waited")
     entry.data = b'{"_HOSTNAME":"gpu-7","PRIORITY":"3",%s"MESSAGE":"it waited"}' % (b'"_X":"y",' * 20)
     assert tally(entry).line == "it waited"
+    entry.data = b"MESSAGE=it waited"
+    assert tally(entry).line == "it waited"
+    entry.data = b"\x99\0\0\0\0\0\0\0it waited"
+    assert tally(entry).line == "it waited"
     entry.data = b'{"log":"it waited","stream":"stderr"}'
     assert tally(entry).line == '{"log":"it waited","stream":"stderr"}'
 
