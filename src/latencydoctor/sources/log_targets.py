@@ -6,8 +6,9 @@ the number in its name, else by the time of its last change.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,8 +51,12 @@ class Target:
 
 def targets(given: str, seen: set[tuple[int, int]]) -> Iterator[Target | Absent]:
     """The files of one argument (a file, a folder or a glob) that are not among the `seen`, which it adds to."""
-    files, missing = _expand(given)
-    if not files:
+    closed: list[OSError] = []
+    files, missing = _expand(given, closed.append)
+    for error in closed:
+        # A folder that may not be read is no empty one.
+        yield Absent(place_of(given, Path(error.filename)), GapReason.UNREACHABLE, error.strerror or str(error))
+    if not files and not closed:
         yield Absent(place_of(given, Path(given).expanduser()), GapReason.UNREACHABLE, missing)
     for path in files:
         place = place_of(given, path)
@@ -100,12 +105,16 @@ def place_of(given: str, path: Path) -> str:
     return path.as_posix()
 
 
-def _expand(given: str) -> tuple[list[Path], str]:
-    """The files an argument means, oldest of each rotated set first, or why there are none."""
+def _expand(given: str, closed: Callable[[OSError], None]) -> tuple[list[Path], str]:
+    """The files an argument means, oldest of each rotated set first, or why there are none.
+
+    `closed` is told of each folder inside that cannot be read.
+    """
     path = Path(given).expanduser()
     try:
         if path.is_dir():
-            found = [inner for inner in path.rglob("*") if inner.is_file() and not inner.name.startswith(".")]
+            inside = (Path(folder) / name for folder, _, names in os.walk(path, onerror=closed) for name in names)
+            found = [inner for inner in inside if not inner.name.startswith(".") and inner.is_file()]
             missing = "the folder holds no file"
         elif any(mark in given for mark in "*?[") and not path.exists():
             start = Path(path.anchor)
@@ -115,7 +124,9 @@ def _expand(given: str) -> tuple[list[Path], str]:
             # Refuses here what no file system takes: a NUL, or links in a circle.
             path.resolve()
             return [path], ""
-    except (OSError, ValueError, RuntimeError) as error:
+    except OSError as error:
+        return [], error.strerror or str(error)
+    except (ValueError, RuntimeError) as error:
         return [], str(error)
     return in_order(found), missing
 

@@ -7,8 +7,9 @@ import gzip
 import io
 import lzma
 import os
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -309,3 +310,40 @@ def test_a_progress_bar_longer_than_a_line_within_one_chunk(tmp_path: Path) -> N
     write(tmp_path / "a.log", b"fine\n" + states + b"\r2026-11-30T07:20:26Z died\nfine\n")
     (event,) = read(tmp_path).log_events
     assert (event.count, event.first_s, event.place) == (1, MOMENT_S, f"{tmp_path.name}/a.log:2")
+
+
+@pytest.fixture
+def closed_to_us() -> Iterator[Path]:
+    """A folder with a log, and in it a folder and a file that we may not read: as nobody, if we may do anything."""
+    with tempfile.TemporaryDirectory(prefix="closed-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        write(folder / "open.log", b"died\n")
+        write(folder / "closed.log", b"died\n").chmod(0)
+        write(folder / "inner" / "a.log", b"died\n")
+        (folder / "inner").chmod(0)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            if is_root:
+                os.seteuid(0)
+            (folder / "inner").chmod(0o700)
+
+
+def test_a_folder_that_may_not_be_read_is_a_gap_and_not_empty(closed_to_us: Path) -> None:
+    readings = read(closed_to_us)
+    assert readings.log_events[0].count == 1
+    assert sorted(gap.detail for gap in readings.gaps) == [
+        f"{closed_to_us.name}/closed.log: Permission denied",
+        f"{closed_to_us.name}/inner: Permission denied",
+    ]
+
+
+@pytest.mark.parametrize("below", ["inner", "inner/a.log", "inner/*.log"])
+def test_what_lies_in_such_a_folder_says_so_in_plain_words(closed_to_us: Path, below: str) -> None:
+    (gap,) = read(closed_to_us / below).gaps
+    assert gap.detail.endswith(": Permission denied")
+    assert str(closed_to_us) not in gap.detail

@@ -38,7 +38,7 @@ def entry(data: bytes, before: Sequence[bytes], after: Sequence[bytes]) -> tuple
 
 
 def _fields_before(passed: Sequence[bytes]) -> list[bytes]:
-    """The lines of the entry before one, nearest first, without other fields' binary values: those may hold anything."""
+    """Lines of the entry before one, nearest first, without other fields' binary values, which may hold anything."""
     near = _until_blank(passed)
     rest = passed[len(near) : _MOST_LINES]
     if not any(_LENGTH_ENDS in line for line in (*near, *rest)):
