@@ -28,6 +28,8 @@ SAME_RATE_RATIO = 0.2
 
 MOST_KEYS_NAMED = 8
 
+NEEDS_METRICS = "When it began is seen in metrics: --prometheus URL, or --bundle FILE with a stored diagnosis."
+
 _RELOADS = "inference."
 _BATCHING = "inference.batching."
 _CANARY = "canary."
@@ -36,7 +38,8 @@ _CANARY = "canary."
 def propose(state: TargetState, onset: Onset | None, measured: Mapping[str, float]) -> Change | NothingToDo:
     """The change back, or why no change is to be taken back. `measured` are signals during the incident."""
     if onset is None:
-        return NothingToDo(FIX_ID, "it is not known when an incident began, so no change can be held responsible")
+        reason = "no incident was found whose beginning is known, so no change can be held responsible"
+        return NothingToDo(FIX_ID, reason, (NEEDS_METRICS,))
     if not state.kept:
         return NothingToDo(FIX_ID, f"{state.target} keeps no settings from before that can be read")
     place = _changed_at(state.kept, onset)

@@ -83,7 +83,8 @@ def test_a_change_at_another_time_is_not_held_responsible() -> None:
 
 
 def test_without_an_onset_or_a_history_nothing_is_taken_back() -> None:
-    assert "not known when an incident began" in nothing(OLD, NEW, onset=None).reason
+    assert "no incident was found whose beginning is known" in nothing(OLD, NEW, onset=None).reason
+    assert "--prometheus URL" in nothing(OLD, NEW, onset=None).notes[0]
     assert "keeps no settings from before" in nothing().reason
 
 
