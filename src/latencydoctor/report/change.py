@@ -10,9 +10,12 @@ from rich.text import Text
 
 from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Verification
 from latencydoctor.report.foreign import clean
-from latencydoctor.report.reached import batches_line
+from latencydoctor.report.reached import batches_line, sizes_line
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import name
+
+MOST_SIZES = 8
+"""A batcher that fills batches by chance runs dozens of sizes; these say where most of the executions lie."""
 
 
 def show_plan(plan: Plan, console: Console) -> None:
@@ -91,6 +94,7 @@ def show_reached(verification: Verification, console: Console) -> None:
         console.print(Text(f"{line}{place}", style="cyan"))
     if verification.batches is not None:
         console.print(Text(batches_line(verification.batches), style="cyan"))
+        console.print(Text(f"  {sizes_line(verification.batches, MOST_SIZES)}", style="dim"))
 
 
 def check_line(check: Check) -> Text:

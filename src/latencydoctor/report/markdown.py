@@ -17,7 +17,7 @@ from latencydoctor.report.markdown_canary import canary
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
 from latencydoctor.report.onset import in_markdown
-from latencydoctor.report.reached import batches_line
+from latencydoctor.report.reached import batches_line, sizes_line
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import before, compared, name, undone
 
@@ -187,8 +187,7 @@ def clean_block(text: str) -> list[str]:
 
 
 def _batches(ran: BatchesRun) -> list[str]:
-    sizes = (f"{size}: {count}" for size, count in ran.executions)
-    return [f"{batches_line(ran).capitalize()}.", "", f"Executions by size: {', '.join(sizes)}."]
+    return [f"{batches_line(ran).capitalize()}.", "", f"{sizes_line(ran).capitalize()}."]
 
 
 def _verification(verification: Verification) -> list[str]:

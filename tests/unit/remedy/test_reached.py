@@ -11,6 +11,7 @@ from latencydoctor.model.reached import BatchesRun, Executions
 from latencydoctor.model.remedy import Check, Decision, Prediction, Verification
 from latencydoctor.remedy.reached import batches_run, reached
 from latencydoctor.report import change, machine, markdown
+from latencydoctor.report.reached import sizes_line
 from tests.unit.app.test_drill import PLAN
 
 
@@ -96,7 +97,14 @@ def test_both_are_shown_on_one_line_and_the_batches_below() -> None:
         "p99 latency: predicted 100 ms, reached 200 ms, outside the interval",
         "accelerator busy: not predicted, reached 65 %",
         "batches: 100 executions since the change, 16.4 items on average; 90 % held at least the preferred 16",
+        "  executions by size: 4: 10, 16: 70, 24: 20",
     ]
+
+
+def test_of_many_sizes_those_are_shown_that_ran_most() -> None:
+    many = tuple((size, 1000 * (size % 5)) for size in range(1, 31))
+    line = sizes_line(BatchesRun(16, many, 60_000, 15.0, 0.5), 3)
+    assert line == "executions by size: 4: 4,000, 9: 4,000, 14: 4,000 and 27 more sizes"
 
 
 def test_the_report_and_the_data_hold_the_same() -> None:
