@@ -35,7 +35,15 @@ ACTIONS = ("apply", "apply judged", "apply interrupted", "rollback", "canary", "
 OF_ANSWERS = frozenset({Effect.ASK_ANSWERS, Effect.WRITE_ANSWERS, Effect.REMOVE_ANSWERS})
 """What only a warm-up of the cache does: its kills are those of `tests/unit/app/test_treat_crash.py`."""
 
-DIED_AT = frozenset(Effect) - OF_ANSWERS
+OF_TORCHSERVE = frozenset(
+    {
+        Effect.TARGET_FOLDER, Effect.ASK_TORCHSERVE, Effect.REGISTER_VERSION, Effect.SCALE_WORKERS,
+        Effect.SET_DEFAULT_VERSION, Effect.UNREGISTER_VERSION,
+    }
+)  # fmt: skip
+"""What only a TorchServe is asked: its kills are those of `tests/contract/test_torchserve_killed.py`."""
+
+DIED_AT = frozenset(Effect) - OF_ANSWERS - OF_TORCHSERVE
 """What a change of settings does, all of which is died at here."""
 
 

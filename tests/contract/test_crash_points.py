@@ -50,6 +50,12 @@ CALLS = {
     Effect.ASK_ANSWERS: ["socket.connect"],
     Effect.WRITE_ANSWERS: ["socket.connect"],
     Effect.REMOVE_ANSWERS: ["socket.connect"],
+    Effect.TARGET_FOLDER: ["os.mkdir"],
+    Effect.ASK_TORCHSERVE: ["socket.connect"],
+    Effect.REGISTER_VERSION: ["socket.connect"],
+    Effect.SCALE_WORKERS: ["socket.connect"],
+    Effect.SET_DEFAULT_VERSION: ["socket.connect"],
+    Effect.UNREGISTER_VERSION: ["socket.connect"],
 }
 """What each listed effect does, call for call."""
 

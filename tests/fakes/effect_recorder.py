@@ -3,7 +3,7 @@
     python -m tests.fakes.effect_recorder FOLDER [rogue]
 
 On a small stack of its own: an apply, its rollback, an apply that is killed, its recovery, and all that is ever asked
-of an answer cache. Prints one JSON object:
+of an answer cache; on a TorchServe, an apply and its rollback. Prints one JSON object:
 `{"inside": {effect: [calls]}, "outside": [calls]}`. With `rogue` one file is renamed behind the program's back, as an
 effect would be that nobody listed.
 """
@@ -28,6 +28,7 @@ from latencydoctor.model.effects import Effect
 from latencydoctor.model.popular import WarmBatch
 from latencydoctor.targets.answer_cache import BundledAnswerCache
 from latencydoctor.targets.state_folder import StateFolder
+from tests.fakes import torchserve_case
 
 AUDITED = {
     "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown",
@@ -111,21 +112,21 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
     inside: dict[str, set[str]] = {}
     outside: set[str] = set()
 
-    def recorded(patient: Patient, arguments: tuple[str, ...]) -> None:
+    def recorded(state: Path, log: Path, arguments: tuple[str, ...]) -> None:
         """`arguments` of the command line; without any the answer cache is asked."""
 
         def watched(writer: int) -> None:
-            recorder = Recorder(patient.state, writer)
+            recorder = Recorder(state, writer)
             recorder.watch()
             if rogue:
-                (patient.state / "endpoints.json").replace(patient.state / "endpoints.json")
+                (state / "endpoints.json").replace(state / "endpoints.json")
             if arguments:
                 run(arguments, recorder.effects, GOOD)
             else:
-                ask_answers(StateFolder(patient.state, recorder.effects))
+                ask_answers(StateFolder(state, recorder.effects))
 
-        ended = in_child(watched, patient.log)
-        assert ended.code == 0, patient.log.read_text()
+        ended = in_child(watched, log)
+        assert ended.code == 0, log.read_text()
         for effect, call in map(json.loads, ended.told.splitlines()):
             if effect:
                 inside.setdefault(effect, set()).add(call)
@@ -138,14 +139,18 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
         warm(patient.state)
         trial = prepared(patient, "apply")
         patient.restore(trial.start)
-        recorded(patient, trial.arguments)
-        recorded(patient, ("rollback", "--yes", "--force", "--target", str(patient.state)))
+        recorded(patient.state, patient.log, trial.arguments)
+        recorded(patient.state, patient.log, ("rollback", "--yes", "--force", "--target", str(patient.state)))
         patient.restore(trial.start)
         command(trial.arguments, patient.log, dying(Moment(Effect.FILE_CREATE, after=True, nth=1)), GOOD)
-        recorded(patient, trial.recovery)
+        recorded(patient.state, patient.log, trial.recovery)
         command(trial.arguments, patient.log, dying(Moment(Effect.FILE_RENAME, after=True, nth=1)), GOOD)
-        recorded(patient, trial.recovery)
-        recorded(patient, ())
+        recorded(patient.state, patient.log, trial.recovery)
+        recorded(patient.state, patient.log, ())
+    if not rogue:
+        with torchserve_case.prepared(folder / "torchserve") as case:
+            for arguments in (case.apply, case.rollback):
+                recorded(case.state, case.log, arguments)
     return {"inside": {name: sorted(calls) for name, calls in inside.items()}, "outside": sorted(outside)}
 
 

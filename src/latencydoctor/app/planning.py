@@ -99,8 +99,10 @@ def refuse_unsettled(state: TargetState) -> None:
 
 
 def _within_reach(change: Change, state: TargetState, fix_id: str) -> Change:
-    """The change without what the target cannot set, and with a word on what was left out."""
+    """The change without what the target cannot set, with words on what was left out and on what the rest brings."""
     left_out = [key for key, _ in change.values if not state.can_set(key)]
+    costs = tuple(dict.fromkeys(text for key, text in state.costs if key in dict(change.values)))
+    change = replace(change, side_effects=(*costs, *change.side_effects))
     if not left_out:
         return change
     values = tuple((key, value) for key, value in change.values if state.can_set(key))

@@ -5,6 +5,7 @@ The other half of the composition root is `cli/wiring.py`, which knows the use c
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from latencydoctor.model.evidence import Collected, Selection, Window
 if TYPE_CHECKING:
     from latencydoctor.content.everything import Content
     from latencydoctor.model.reached import Executions
+    from latencydoctor.sources.address import Address
 
 
 MakeFacts = Callable[[], FactSource]
@@ -197,6 +199,13 @@ def _torchserve_facts(asked: TorchServeSource, deadline_s: float) -> FactSource:
     from latencydoctor.sources.torchserve_management import TorchServeManagement
 
     return TorchServeManagement(asked, deadline_s)
+
+
+def torchserve_server(asked: TorchServeSource) -> Address:
+    """Where a TorchServe is, checked, with the headers that let one in; `SourceError` says what to correct."""
+    from latencydoctor.sources.torchserve_address import torchserve_address
+
+    return torchserve_address(asked, os.environ)
 
 
 def _nvml_facts() -> FactSource:

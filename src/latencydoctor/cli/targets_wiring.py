@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from latencydoctor.cli import torchserve_wiring
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.effects import Effects
@@ -36,6 +37,12 @@ class Bound:
 
 def bound(configuration: Configuration, named: str, now_s: Now, effects: Effects) -> Bound:
     """The target that --target names, else the configured one; `UsageError` when there is none."""
+    torchserve = torchserve_wiring.chosen(configuration, named)
+    if torchserve is not None:
+        if not named and configuration.bundled_state:
+            hint = "Choose one: --target bundled folder, or --target torchserve."
+            raise UsageError("several targets are configured", hint=hint)
+        return Bound(*torchserve_wiring.edges(torchserve, now_s, effects), model=torchserve.model)
     state = named or configuration.bundled_state
     if not state:
         raise UsageError(

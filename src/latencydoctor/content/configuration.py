@@ -6,6 +6,7 @@ Looked for at `--config`, then $LATENCYDOCTOR_CONFIG, then `./latencydoctor.yaml
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping as Environment
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from latencydoctor.model.configuration import (
     PrometheusSource,
     Slo,
     Tenant,
+    TorchServeModel,
     TorchServeSource,
 )
 
@@ -58,12 +60,13 @@ def _read(top: Mapping, path: Path) -> Configuration:
     targets = top.mapping("targets", None)
     slo = top.mapping("slo", None)
     bundled = targets.mapping("bundled", None) if targets else None
+    torchserve = _torchserve(sources, path)
     configuration = Configuration(
         path=str(path),
         prometheus=_prometheus(sources, path),
         metrics_pages=_metrics_pages(sources, path),
         triton_grpc=_triton(sources),
-        torchserve=_torchserve(sources, path),
+        torchserve=torchserve,
         logs=_logs(sources, path),
         nvml=sources.flag("nvml", True) if sources else True,
         selector=top.text("selector", ""),
@@ -71,6 +74,7 @@ def _read(top: Mapping, path: Path) -> Configuration:
         slo=_slo(slo) if slo else Slo(),
         thresholds=top.numbers("thresholds", None),
         bundled_state=_below(path, bundled.text("state")) if bundled else "",
+        torchserve_target=_torchserve_target(targets, path, torchserve),
     )
     for mapping in (bundled, targets, sources, slo, top):
         if mapping:
@@ -86,6 +90,27 @@ def _prometheus(sources: Mapping | None, path: Path) -> PrometheusSource | None:
 def _torchserve(sources: Mapping | None, path: Path) -> TorchServeSource | None:
     node = sources.mapping("torchserve", None) if sources else None
     return _http(node, path, TorchServeSource, "management") if node else None
+
+
+def _torchserve_target(targets: Mapping | None, path: Path, known: TorchServeSource | None) -> TorchServeModel | None:
+    """The server is described here, or is the one that is asked anyway."""
+    node = targets.mapping("torchserve", None) if targets else None
+    if node is None:
+        return None
+    model, archives = node.text("model"), node.mapping("archives", None)
+    named = tuple((version, archives.text(version)) for version in archives.names) if archives else ()
+    for version, _ in named:
+        if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", version):
+            hint = "As in the archive's manifest; TorchServe reads versions as numbers."
+            node.problem(f"{version!r} in {node.name}.archives is no version", "archives", hint)
+    if "management" in node:
+        return TorchServeModel(_http(node, path, TorchServeSource, "management"), model, named)
+    node.close()
+    if known is None:
+        hint = "Name TorchServe's management address (port 8081 by default), here or as sources.torchserve.management."
+        node.problem(f"{node.name}.management is missing", "", hint)
+        return None
+    return TorchServeModel(known, model, named)
 
 
 def _http(node: Mapping, path: Path, kind: type[_Asked], address: str = "url") -> _Asked:

@@ -56,6 +56,19 @@ class TorchServeSource(HttpSource):
 
 
 @dataclass(frozen=True, slots=True)
+class TorchServeModel:
+    """A model of a TorchServe that fixes may change.
+
+    `archives` are the model's archives by version, alike but for that: with a further one the old version serves until
+    the new one is ready.
+    """
+
+    server: TorchServeSource
+    model: str
+    archives: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Slo:
     """What healthy means. Defaults from the mission: p99 below 1 s, errors below 0.5 %."""
 
@@ -70,7 +83,8 @@ class Configuration:
 
     `metrics_pages` are read where there is no Prometheus. `triton_grpc` is host:port,
     `logs` are paths, folders or globs; `thresholds` override a playbook's by name;
-    `bundled_state` is the state folder of a bundled stack that fixes may change, empty when there is none.
+    `bundled_state` is the state folder of a bundled stack that fixes may change, empty when there is none;
+    `torchserve_target` is a model of a TorchServe that they may change.
     """
 
     path: str = ""
@@ -85,6 +99,7 @@ class Configuration:
     slo: Slo = field(default_factory=Slo)
     thresholds: tuple[tuple[str, float], ...] = ()
     bundled_state: str = ""
+    torchserve_target: TorchServeModel | None = None
 
 
 @dataclass(frozen=True, slots=True)

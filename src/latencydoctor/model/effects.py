@@ -39,6 +39,12 @@ class Effect(StrEnum):
     ASK_ANSWERS = "gateway's admin socket asked what its cache holds"
     WRITE_ANSWERS = "answers written into the cache through the admin socket"
     REMOVE_ANSWERS = "a run's answers removed from the cache through the admin socket"
+    TARGET_FOLDER = "folder made for the lock and the journals of a target that is only reached over the network"
+    ASK_TORCHSERVE = "TorchServe asked which versions of a model it has"
+    REGISTER_VERSION = "version registered with TorchServe"
+    SCALE_WORKERS = "number of a version's workers set"
+    SET_DEFAULT_VERSION = "version made the default"
+    UNREGISTER_VERSION = "version unregistered from TorchServe"
 
 
 Effects = Callable[[Effect], AbstractContextManager[None]]

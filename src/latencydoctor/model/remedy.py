@@ -74,6 +74,7 @@ class TargetState:
     kept: tuple[KeptGeneration, ...] = field(default=(), compare=False)
     settable: frozenset[str] | None = None
     limits: tuple[str, ...] = ()
+    costs: tuple[tuple[str, str], ...] = ()
 
     def can_set(self, key: str) -> bool:
         """Whether the target can set this key."""

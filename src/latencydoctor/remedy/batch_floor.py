@@ -77,16 +77,31 @@ def reachable_floor(wanted: BatchFloor, arrival_rps: float | None) -> int:
 def _target(
     state: TargetState, floor: int, wanted: BatchFloor, arrival_rps: float | None
 ) -> tuple[tuple[str, str], ...]:
+    if state.can_set(WAIT) and not state.can_set(PREFERRED):
+        return _without_preferred(state, floor, wanted, arrival_rps)
     maximum = max(wanted.max_batch_size, _whole(state.in_use(MAXIMUM)), floor)
     preferred = _whole(state.in_use(PREFERRED))
     if not floor <= preferred <= maximum:
         preferred = floor
+    wait = _wait_micros(state, preferred, wanted, arrival_rps)
+    return ((ENABLED, "true"), (PREFERRED, str(preferred)), (MAXIMUM, str(maximum)), (WAIT, str(wait)))
+
+
+def _without_preferred(
+    state: TargetState, floor: int, wanted: BatchFloor, arrival_rps: float | None
+) -> tuple[tuple[str, str], ...]:
+    """Where a batch waits until it is full, the maximum is the floor: a larger one would only be waited for longer."""
+    maximum = max(_whole(state.in_use(MAXIMUM)), floor)
+    wait = _wait_micros(state, maximum, wanted, arrival_rps)
+    return ((ENABLED, "true"), (MAXIMUM, str(maximum)), (WAIT, str(wait)))
+
+
+def _wait_micros(state: TargetState, size: int, wanted: BatchFloor, arrival_rps: float | None) -> int:
+    """The wait as it is where that is long enough to fill `size` and not too long, else the longest wished for."""
     wait = _whole(state.in_use(WAIT))
     longest = round(wanted.max_wait_ms * 1000)
-    needed = longest if arrival_rps is None else needed_wait_ms(preferred, arrival_rps) * WAIT_MARGIN * 1000
-    if not min(needed, longest) <= wait <= longest:
-        wait = longest
-    return ((ENABLED, "true"), (PREFERRED, str(preferred)), (MAXIMUM, str(maximum)), (WAIT, str(wait)))
+    needed = longest if arrival_rps is None else needed_wait_ms(size, arrival_rps) * WAIT_MARGIN * 1000
+    return wait if min(needed, longest) <= wait <= longest else longest
 
 
 def _whole(text: str | None) -> int:
@@ -114,9 +129,13 @@ def _costs(target: dict[str, str]) -> tuple[str, ...]:
     wait_ms = _whole(target[WAIT]) / 1000
     costs = [
         f"When traffic is low, a request may wait up to {wait_ms:g} ms for company.",
+        "Larger batches need more memory for activations.",
+    ]
+    if PREFERRED not in target:
+        return tuple(costs)
+    costs[1:1] = [
         "The model is loaded anew while the old copy serves: for a moment memory holds both.",
         "Triton's statistics by batch size start from zero.",
-        "Larger batches need more memory for activations.",
     ]
     if _whole(target[PREFERRED]) < _whole(target[MAXIMUM]):
         costs.append(

@@ -130,3 +130,53 @@ def test_a_named_file_that_is_not_there_is_an_error_and_no_file_at_all_is_none(
     with pytest.raises(KnownError) as caught:
         find(None, {"LATENCYDOCTOR_CONFIG": "nowhere.yaml"})
     assert "$LATENCYDOCTOR_CONFIG" in caught.value.hint
+
+
+TORCHSERVE = """
+targets:
+  torchserve:
+    management: http://ts.example:8081
+    bearer_file: key_file.json
+    model: tiny
+    archives: {1.0: tiny-1.0.mar, "1.1": tiny-1.1.mar}
+"""
+
+
+def test_a_torchserve_as_a_target(tmp_path: Path) -> None:
+    path = tmp_path / "latencydoctor.yaml"
+    path.write_text(TORCHSERVE)
+    found = load(path).torchserve_target
+    assert found is not None
+    assert found.server.url == "http://ts.example:8081"
+    assert found.server.credentials.bearer_file == str(tmp_path / "key_file.json")
+    assert (found.model, found.archives) == ("tiny", (("1.0", "tiny-1.0.mar"), ("1.1", "tiny-1.1.mar")))
+
+
+def test_a_torchserve_that_is_read_anyway_need_not_be_described_twice(tmp_path: Path) -> None:
+    path = tmp_path / "latencydoctor.yaml"
+    path.write_text(
+        "sources: {torchserve: {management: 'http://ts:8081', bearer_file: k}}\ntargets: {torchserve: {model: tiny}}\n"
+    )
+    found = load(path)
+    assert found.torchserve_target is not None
+    assert found.torchserve_target.server == found.torchserve
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("targets: {torchserve: {model: tiny}}", "targets.torchserve.management is missing"),
+        ("targets: {torchserve: {management: 'http://h:8081'}}", "targets.torchserve.model is missing"),
+        ("targets: {torchserve: {management: 'http://h:8081', model: x, token: y}}", "a secret does not belong"),
+        (
+            "targets: {torchserve: {management: 'http://h:8081', model: x, archives: {new: a.mar}}}",
+            "'new' in targets.torchserve.archives is no version",
+        ),
+    ],
+)
+def test_mistakes_in_a_torchserve_are_told(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "latencydoctor.yaml"
+    path.write_text(text)
+    with pytest.raises(ContentErrors) as caught:
+        load(path)
+    assert expected in str(caught.value)

@@ -88,3 +88,29 @@ def test_an_unknown_rate_is_told() -> None:
     found = propose(state("true", "0", "8", "0"), batch_floor.DEFAULT, None)
     assert isinstance(found, Change)
     assert "arrival rate is not known" in found.side_effects[0]
+
+
+def without_preferred(size: str, wait: str) -> TargetState:
+    """A server that waits until a batch is full, as TorchServe does."""
+    settings = ((batch_floor.MAXIMUM, size), (batch_floor.WAIT, wait))
+    return TargetState(
+        "torchserve:x", (), settings, "", ((batch_floor.ENABLED, "true"),), "",
+        settable=frozenset({batch_floor.MAXIMUM, batch_floor.WAIT}),
+    )  # fmt: skip
+
+
+def test_where_a_batch_waits_until_it_is_full_the_maximum_is_the_floor() -> None:
+    assert change(without_preferred("1", "50000")) == {"max_batch_size": "16", "timeout_micros": "100000"}
+    # At 80/s seven requests come within the wait, so no more are waited for.
+    assert change(without_preferred("1", "100000"), rate=80.0) == {"max_batch_size": "7"}
+
+
+def test_where_a_batch_waits_until_it_is_full_a_larger_one_is_left_alone() -> None:
+    found = propose(without_preferred("24", "100000"), batch_floor.DEFAULT, 320.0)
+    assert isinstance(found, NothingToDo)
+
+
+def test_what_only_concerns_triton_is_not_said_elsewhere() -> None:
+    found = propose(without_preferred("1", "0"), batch_floor.DEFAULT, 320.0)
+    assert isinstance(found, Change)
+    assert not any("Triton" in note for note in found.side_effects)
