@@ -72,7 +72,7 @@ def make_plan(
     measured = measured_values(basis)
     arrival_rps = _arrival_rps(measured)
     popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
-    now = Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity, _onset(basis))
+    now = Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity, _onset(basis), asked.force)
     change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
         return change

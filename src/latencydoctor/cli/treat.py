@@ -63,7 +63,7 @@ def plan(
         bool, typer.Option("--detailed-exitcode", help="Exit 3 when there is something to change.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where the diagnosis found a cause that the fix is not for.")
+        bool, typer.Option("--force", help="Also where what was found does not speak for the fix.")
     ] = False,
     content: ContentOption = None,
 ) -> None:

@@ -50,6 +50,7 @@ class Circumstances:
     wanted: BatchFloor = batch_floor.DEFAULT
     popularity: Popularity | None = None
     onset: Onset | None = None
+    insisted: bool = False
 
 
 Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
@@ -116,7 +117,7 @@ FIXES: dict[str, Fix] = {
         Fix(
             id=revert_change.FIX_ID,
             title="Put the last settings back that were in effect before the incident began",
-            propose=lambda state, now: revert_change.propose(state, now.onset, now.measured),
+            propose=lambda state, now: revert_change.propose(state, now.onset, now.measured, insisted=now.insisted),
             bounds=(),
             blast_radius="one whole settings file: everything that was changed since that generation",
             restores=True,

@@ -28,6 +28,8 @@ SAME_RATE_RATIO = 0.2
 
 MOST_KEYS_NAMED = 8
 
+MAY_INSIST = "`latencydoctor plan revert-change --force` plans to take back the last change before it all the same."
+INSISTED = "Beware: the incident did not begin with this change; taking it back was insisted on."
 NEEDS_METRICS = "When it began is seen in metrics: --prometheus URL, or --bundle FILE with a stored diagnosis."
 
 _RELOADS = "inference."
@@ -35,16 +37,26 @@ _BATCHING = "inference.batching."
 _CANARY = "canary."
 
 
-def propose(state: TargetState, onset: Onset | None, measured: Mapping[str, float]) -> Change | NothingToDo:
-    """The change back, or why no change is to be taken back. `measured` are signals during the incident."""
+def propose(
+    state: TargetState, onset: Onset | None, measured: Mapping[str, float], *, insisted: bool = False
+) -> Change | NothingToDo:
+    """The change back, or why no change is to be taken back. `measured` are signals during the incident.
+
+    With `insisted` the last change before the incident is taken back where none coincides: a shorter time to live takes
+    as long as the old one to show.
+    """
     if onset is None:
         reason = "no incident was found whose beginning is known, so no change can be held responsible"
         return NothingToDo(FIX_ID, reason, (NEEDS_METRICS,))
     if not state.kept:
         return NothingToDo(FIX_ID, f"{state.target} keeps no settings from before that can be read")
     place = _changed_at(state.kept, onset)
+    coincides = place is not None
+    if place is None and insisted:
+        place = _changed_before(state.kept, onset)
     if place is None:
-        return NothingToDo(FIX_ID, _no_coincidence(state.kept, onset))
+        notes = () if _changed_before(state.kept, onset) is None else (MAY_INSIST,)
+        return NothingToDo(FIX_ID, _no_coincidence(state.kept, onset), notes)
     suspect = state.kept[place]
     before, passed_over = _last_good(state.kept, place, onset)
     if before is None:
@@ -57,7 +69,7 @@ def propose(state: TargetState, onset: Onset | None, measured: Mapping[str, floa
     return Change(
         values=(),
         side_effects=_costs(before, keys),
-        grounds=(*_grounds(suspect, before, onset), *passed_over),
+        grounds=(*_grounds(suspect, before, onset), *passed_over, *(() if coincides else (INSISTED,))),
         predictions=() if any(key.startswith(_BATCHING) for key in keys) else (_expected(before, onset, measured),),
         restores=before,
     )
@@ -76,6 +88,13 @@ def _changed_at(kept: Sequence[KeptGeneration], onset: Onset) -> int | None:
         if earliest_s <= kept[place].in_effect_s <= latest_s and kept[place].digest != kept[place - 1].digest:
             return place
     return None
+
+
+def _changed_before(kept: Sequence[KeptGeneration], onset: Onset) -> int | None:
+    """The last change before the incident, by index."""
+    places = range(len(kept) - 1, 0, -1)
+    earlier = (place for place in places if kept[place].in_effect_s < onset.since_s)
+    return next((place for place in earlier if kept[place].digest != kept[place - 1].digest), None)
 
 
 def _no_coincidence(kept: Sequence[KeptGeneration], onset: Onset) -> str:

@@ -82,6 +82,28 @@ def test_a_change_at_another_time_is_not_held_responsible() -> None:
     assert "have not changed since" in nothing(OLD).reason
 
 
+def test_the_last_change_before_an_incident_is_taken_back_only_where_a_person_insists() -> None:
+    early = kept(2, T - 250, BAD)
+    held = (OLD, early, kept(3, T + 60, {**BAD, "a.b": "1"}))
+    assert nothing(*held).notes == (revert_change.MAY_INSIST,)
+    found = revert_change.propose(state(*held), ONSET, NOW, insisted=True)
+    assert isinstance(found, Change)
+    assert found.restores == OLD
+    assert "generation 2 came into effect" in found.grounds[0]
+    assert "4 min before" in found.grounds[0]
+    assert found.grounds[-1] == revert_change.INSISTED
+    # Where one coincides, nobody need insist, and it is that one.
+    assert revert_change.INSISTED not in change(OLD, NEW).grounds
+    again = revert_change.propose(state(OLD, NEW), ONSET, NOW, insisted=True)
+    assert isinstance(again, Change)
+    assert revert_change.INSISTED not in again.grounds
+    # Without a change before it there is nothing to insist on.
+    late = state(OLD, kept(2, T + 40, BAD))
+    told = revert_change.propose(late, ONSET, NOW, insisted=True)
+    assert isinstance(told, NothingToDo)
+    assert told.notes == ()
+
+
 def test_without_an_onset_or_a_history_nothing_is_taken_back() -> None:
     assert "no incident was found whose beginning is known" in nothing(OLD, NEW, onset=None).reason
     assert "--prometheus URL" in nothing(OLD, NEW, onset=None).notes[0]
