@@ -159,6 +159,8 @@ def treatment(
 
     def batches() -> Executions | None:
         addresses = bound.tritons()
+        if not addresses:
+            return None
         with effects(Effect.ASK_TRITON):
             return executed_batches(addresses, selection)
 
