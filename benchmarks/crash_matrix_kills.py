@@ -111,7 +111,8 @@ def prepared(patient: Patient, action: str) -> Trial:
     patient.put(bound.edited(patient.settings(), values))
     plan = patient.shelf / "plan.json"
     _done(patient, command(("plan", "batch-floor", "-o", str(plan), *target), patient.log, unwatched), 0)
-    apply = ("apply", str(plan), "--yes", *target)
+    staged = () if action.startswith("canary") else ("--no-canary",)
+    apply = ("apply", str(plan), "--yes", *staged, *target)
     before, start = patient.digests(), patient.keep("start")
     _done(patient, command(apply, patient.log, unwatched, GOOD), 0)
     mended, after = patient.digests(), patient.keep("mended")

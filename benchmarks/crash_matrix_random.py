@@ -2,10 +2,11 @@
 
     python -m benchmarks.crash_matrix_random FOLDER KILLS [SEED]
 
-Brings the stack up in FOLDER. An apply, one that is rolled back by the judge, or a rollback is killed at a random time
-of its course; in two of five a part of the stack is killed as well, and in one of three the recovery too. Recovery must
-then end in exactly the old or the new state by digest. A part that was killed is started again by its supervisor. Only
-processes of this stack are killed, each by its id. Prints one JSON line as `crash_matrix_kills` does.
+Brings the stack up in FOLDER, with two replicas. An apply, one that is rolled back by the judge, a rollback, or an
+apply that a canary tries first is killed at a random time of its course; in two of five a part of the stack is killed
+as well, and in one of three the recovery too. Recovery must then end in exactly the old or the new state by digest. A
+part that was killed is started again by its supervisor. Only processes of this stack are killed, each by its id.
+Prints one JSON line as `crash_matrix_kills` does.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from benchmarks.told import explain
 from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import unwatched
 from latencydoctor.stack import endpoints
+from latencydoctor.stack import settings as setting_files
 from latencydoctor.stack.layout import Layout
+from latencydoctor.stack.settings import InferenceSettings, Settings
 from latencydoctor.stack.supervisor import Supervisor
 
-ACTIONS = ("apply", "rollback", "apply judged")
-PARTS = ("triton", "controller", "gateway")
+ACTIONS = ("apply", "rollback", "apply judged", "canary")
+PARTS = ("triton", "triton-2", "controller", "gateway")
 PATIENT = ("--accelerator", "sim:launch-bound")
 """A profile with time to spare: a quicker one is refused at a load when the machine happens to be busy."""
 
@@ -46,7 +49,10 @@ def whole_stack(state: Path) -> Iterator[Layout]:
     """The bundled stack, brought up and down as a user does, in processes of its own."""
     stack = [sys.executable, "-m", "latencydoctor", "stack"]
     try:
-        up = subprocess.run([*stack, "up", "--state", str(state), *PATIENT], capture_output=True, text=True)
+        two = state.with_name("two.yaml")
+        setting_files.save(two, Settings(inference=InferenceSettings(replicas=2)))
+        words = ("up", "--state", str(state), "--settings", str(two), *PATIENT)
+        up = subprocess.run([*stack, *words], capture_output=True, text=True)
         if up.returncode:
             raise KnownError(f"the stack did not come up: {up.stderr}")
         yield Layout(state)

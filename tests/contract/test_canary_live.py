@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,8 +28,8 @@ from latencydoctor.stack.encoder import corpus
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
-from tests.contract.gateway_client import admin
-from tests.e2e.program import here
+from tests.contract.gateway_client import admin, eventually
+from tests.e2e.program import finish, here, start
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -166,3 +167,20 @@ def test_without_traffic_nothing_is_promoted_and_the_screen_says_what_was_lackin
     assert max(len(line) for line in table[:5]) <= 80
     assert ran.errors[0].startswith("the canary was not promoted: no data in 3 windows in a row")
     assert "--no-canary" in ran.hint
+
+
+def test_an_interrupt_takes_the_canary_back(two: Two, tmp_path: Path) -> None:
+    two.put(TIGHT)
+    before = two.treatment().target.read()
+    (tmp_path / "plan.json").write_text(plan_to_json(two.plan(BatchFloor())))
+    child = start("apply", "plan.json", *two.arguments, "--yes", cwd=tmp_path)
+    state = two.endpoints.admin_socket
+    eventually(lambda: admin(state, "GET", "/state").json["canary"]["share_ratio"] == 0.5, "it is routed to", 30.0)
+    assert "batching:\n    timeout_micros: 100000" in two.layout.settings.read_text().partition("inference:")[0]
+    child.send_signal(signal.SIGINT)
+    ran = finish(child)
+    assert ran.code == 130, ran
+    assert "undone: interrupted while" in ran.out
+    after = two.treatment().target.read()
+    assert {one.name: one.digest for one in after.objects} == {one.name: one.digest for one in before.objects}
+    eventually(lambda: admin(state, "GET", "/state").json["canary"]["share_ratio"] == 0, "it is over")

@@ -99,7 +99,10 @@ def _window(start_s: float, before: Sequence[CanaryCheck], watch: CanaryWatch) -
             return None
         canary, baseline = watch.arms.read(Window(start_s, end_s))
         more_s = _more_s((canary, baseline), end_s - start_s, watch.policy.min_requests)
-        if not more_s or end_s + more_s - start_s > LONGEST_WINDOW_S:
+        if end_s + more_s - start_s > LONGEST_WINDOW_S:
+            watch.observer(Progress("canary", _too_slow(more_s)))
+            more_s = 0.0
+        if not more_s:
             return _check(Window(start_s, end_s), canary, baseline, before, watch)
         watch.observer(Progress("canary", _growing(canary, baseline, watch.policy.min_requests, more_s)))
         end_s += more_s
@@ -123,6 +126,12 @@ def _more_s(sides: Sequence[Reading], length_s: float, min_requests: float) -> f
 def _growing(canary: Reading, baseline: Reading, min_requests: float, more_s: float) -> str:
     counts = f"{canary.requests or 0:.0f} on the canary and {baseline.requests or 0:.0f} beside it"
     return f"{counts} of the {min_requests:.0f} requests needed on each; about {more_s:.0f} s more"
+
+
+def _too_slow(more_s: float) -> str:
+    if math.isinf(more_s):
+        return "no requests come on one of the sides: not waited for"
+    return f"at this rate enough requests would take {math.ceil(more_s / 60)} min more: not waited for"
 
 
 def _check(

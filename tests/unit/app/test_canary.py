@@ -106,8 +106,14 @@ def test_a_window_with_too_few_requests_grows_by_what_is_lacking_and_says_until_
     assert trial.checks[0].note == ""
 
 
-@pytest.mark.parametrize("requests", [0.0, 2.0])
-def test_traffic_that_would_take_too_long_is_not_waited_for(requests: float) -> None:
+@pytest.mark.parametrize(
+    ("requests", "told"),
+    [
+        (0.0, "no requests come on one of the sides: not waited for"),
+        (2.0, "at this rate enough requests would take 19 min more: not waited for"),
+    ],
+)
+def test_traffic_that_would_take_too_long_is_not_waited_for(requests: float, told: str) -> None:
     bedside = Bedside((few(requests), GOOD))
     before_s = bedside.clock.now_s()
     trial = bedside.watch()
@@ -115,6 +121,7 @@ def test_traffic_that_would_take_too_long_is_not_waited_for(requests: float) -> 
     assert trial.decision is Decision.HOLD
     assert f"canary: {requests:.0f} requests of the 200 needed: {200 - requests:.0f} more" in trial.reason
     assert bedside.clock.now_s() - before_s < LONGEST_WINDOW_S
+    assert bedside.said[0] == told
 
 
 def test_an_interrupt_is_heard_while_it_waits() -> None:
