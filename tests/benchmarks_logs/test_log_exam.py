@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gzip
+import os
 import random
 import sys
 import zlib
@@ -182,3 +183,27 @@ def test_gzip_of_the_exam_is_gzip() -> None:
         name, files = packed(random.Random(seed), scene.lines, scene.busy)
         if name == "gz":
             assert gzip.decompress(files["server.log.gz"]) == encode(scene.lines)
+
+
+def test_a_log_says_the_same_however_it_was_rotated(tmp_path: Path) -> None:
+    from benchmarks.log_accuracy import read
+
+    rng = random.Random(11)
+    chosen = [one for one in HAPPENING if one.program in ("vllm", "torchserve", "kernel", "nginx")]
+    for number in range(12):
+        program = ("vllm", "torchserve", "kernel", "nginx")[number % 4]
+        shown = tuple(rng.sample([one for one in chosen if one.program == program], 3))
+        scene = compose(random.Random(number), Wish((program,), 60, shown), BEGIN_S, 7200.0)
+        lines = encode(scene.lines).splitlines(keepends=True)
+        cuts = sorted(rng.sample(range(1, len(lines)), 3))
+        folders = [tmp_path / f"{number}-{name}" for name in ("whole", "rotated")]
+        files = [{"x.log": lines}, {}]
+        for age, (begin, end) in enumerate(zip([0, *cuts], [*cuts, len(lines)], strict=True)):
+            files[1]["x.log" if age == 3 else f"x.log.{3 - age}"] = lines[begin:end]
+        for folder, found in zip(folders, files, strict=True):
+            folder.mkdir()
+            for name, part in found.items():
+                (folder / name).write_bytes(b"".join(part))
+                os.utime(folder / name, (scene.lines[-1][0] + 60,) * 2)
+        whole, rotated = (read(str(folder)) for folder in folders)
+        assert rotated == whole, shown
