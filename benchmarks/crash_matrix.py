@@ -23,6 +23,7 @@ from pathlib import Path
 from benchmarks import crash_matrix_cuts as cut
 from benchmarks import crash_matrix_kills as listed
 from benchmarks import crash_matrix_random as whole
+from benchmarks import crash_matrix_repository as repository
 from benchmarks.crash_matrix_kills import Tally
 from benchmarks.told import explain
 
@@ -39,6 +40,10 @@ def main() -> int:
             listed.main(folder / f"kills {action}", action, 9 if quick else 1, tally)
             _say(f"{action}: {tally.kills - before} kills at listed effects")
         _say(f"{len(tally.effects)} of {len(listed.DIED_AT)} listed effects were died at")
+        for action in repository.ACTIONS:
+            before = tally.kills
+            repository.main(folder / f"repository {action}", action, 9 if quick else 1, tally)
+            _say(f"{action} on another's Triton: {tally.kills - before} kills at listed effects")
         for action in listed.ACTIONS:
             told = cut.main(folder / f"cuts {action}", action, 40 if quick else 1, tally)
             _say(f"{action}: {told} cuts")
@@ -46,7 +51,7 @@ def main() -> int:
         _say(f"whole stack: {kills} kills at random times")
     for line in tally.wrong:
         _say(line)
-    unlisted = sorted({effect.name for effect in listed.DIED_AT} - tally.effects)
+    unlisted = sorted({effect.name for effect in listed.DIED_AT | repository.DIED_AT} - tally.effects)
     if unlisted:
         _say(f"never died at: {', '.join(unlisted)}")
     _say(f"took {time.monotonic() - started_s:.0f} s")

@@ -43,7 +43,10 @@ OF_TORCHSERVE = frozenset(
 )  # fmt: skip
 """What only a TorchServe is asked: its kills are those of `tests/contract/test_torchserve_killed.py`."""
 
-DIED_AT = frozenset(Effect) - OF_ANSWERS - OF_TORCHSERVE
+OF_REPOSITORIES = frozenset({Effect.LOAD_MODEL, Effect.FILE_REMOVE, Effect.FOLDER_TOUCH})
+"""What only a change of somebody else's Triton does: it is died at in `crash_matrix_repository.py`."""
+
+DIED_AT = frozenset(Effect) - OF_ANSWERS - OF_TORCHSERVE - OF_REPOSITORIES
 """What a change of settings does, all of which is died at here."""
 
 

@@ -47,6 +47,21 @@ class Patient:
         self.names = {path.name for path in self.state.iterdir()} | {JOURNAL, LOCK}
 
     @property
+    def target(self) -> str:
+        """As --target takes it."""
+        return str(self.state)
+
+    @property
+    def root(self) -> Path:
+        """The folder in which all lies that a run of the program writes."""
+        return self.state
+
+    @property
+    def journal(self) -> Path:
+        """Where the journals of its runs lie."""
+        return self.state / JOURNAL
+
+    @property
     def log(self) -> Path:
         """Where the children's streams go."""
         return self.shelf / "children.log"
@@ -131,7 +146,7 @@ class Patient:
 
     def journalled(self, known: frozenset[str]) -> Journalled:
         """The run whose journal is not `known`, read without the program's own idea of what its records mean."""
-        paths = [path for path in (self.state / JOURNAL).glob("*.jsonl") if path.name not in known]
+        paths = [path for path in self.journal.glob("*.jsonl") if path.name not in known]
         if not paths:
             return NO_JOURNAL
         (path,) = paths
@@ -148,7 +163,7 @@ class Patient:
     def open_runs(self) -> list[str]:
         """Journals whose last record is not the end of their run."""
         found = []
-        for path in (self.state / JOURNAL).glob("*.jsonl"):
+        for path in self.journal.glob("*.jsonl"):
             entries = read_chain(path.read_bytes()).entries
             if not entries or entries[-1].event != RunEvent.ENDED:
                 found.append(path.stem)

@@ -14,6 +14,8 @@ import pytest
 
 from benchmarks.crash_matrix_cuts import Record, cuts
 from benchmarks.crash_matrix_kills import DIED_AT
+from benchmarks.crash_matrix_repository import DIED_AT as OF_A_REPOSITORY
+from latencydoctor.model.effects import Effect
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,6 +41,20 @@ def test_a_kill_at_any_listed_effect_ends_in_exactly_the_old_or_the_new_state(
     assert found["unknown"] == 0
     assert int(str(found["kills"])) >= least
     assert found["effects"] == sorted(effect.name for effect in DIED_AT)
+
+
+@pytest.mark.parametrize("action", ["apply", "rollback"])
+def test_the_same_of_a_change_of_somebody_elses_triton(action: str, tmp_path: Path) -> None:
+    found = told("crash_matrix_repository", str(tmp_path / "ward"), action, "40")
+    assert found["wrong"] == []
+    assert found["unknown"] == 0
+    assert int(str(found["kills"])) >= 50
+    # What an apply makes only an undo removes, whose moments this short form seldom takes; a rollback makes nothing.
+    made = {effect for effect in OF_A_REPOSITORY if effect.name.startswith("FILE_") and effect is not Effect.FILE_CLEAR}
+    crossed = OF_A_REPOSITORY - ({Effect.FILE_REMOVE} if action == "apply" else made) | {Effect.FILE_ENTRY_SYNC}
+    effects = found["effects"]
+    assert isinstance(effects, list)
+    assert {effect.name for effect in crossed} - set(effects) <= {Effect.JOURNAL_FOLDER.name}
 
 
 def test_a_journal_cut_at_any_byte_is_recovered_exactly(tmp_path: Path) -> None:

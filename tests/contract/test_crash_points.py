@@ -44,9 +44,12 @@ CALLS = {
     Effect.FILE_SYNC: ["os.fsync"],
     Effect.FILE_RENAME: ["os.rename"],
     Effect.FILE_ENTRY_SYNC: ["os.fsync"],
+    Effect.FILE_REMOVE: ["os.remove"],
+    Effect.FOLDER_TOUCH: ["os.utime"],
     Effect.ASK_ADMIN: ["socket.connect"],
     Effect.ASK_CONTROLLER: ["socket.connect"],
     Effect.ASK_TRITON: ["grpc"],
+    Effect.LOAD_MODEL: ["grpc"],
     Effect.ASK_ANSWERS: ["socket.connect"],
     Effect.WRITE_ANSWERS: ["socket.connect"],
     Effect.REMOVE_ANSWERS: ["socket.connect"],
@@ -108,8 +111,10 @@ METHODS = {
 """Methods that do, of whatever object, and whoever speaks to a server."""
 
 HARMLESS = {
-    ("targets/folder.py", "_alive"): "signal 0 is no signal: it asks whether the process is there",
+    ("targets/holder.py", "_alive"): "signal 0 is no signal: it asks whether the process is there",
     ("targets/admin.py", "connect"): "http.client calls it from inside `request`",
+    ("targets/triton_server.py", "_client"): "it connects with the first question, and that is an effect",
+    ("targets/triton_server.py", "_ask"): "the thread of `load`, which waits for it as an effect",
     ("targets/controller_page.py", "read_controller"): "the executor is given it, and calls it as an effect",
 }
 

@@ -3,7 +3,7 @@
     python -m tests.fakes.effect_recorder FOLDER [rogue]
 
 On a small stack of its own: an apply, its rollback, an apply that is killed, its recovery, and all that is ever asked
-of an answer cache; on a TorchServe, an apply and its rollback. Prints one JSON object:
+of an answer cache; on a TorchServe and on somebody else's Triton, an apply and its rollback. Prints one JSON object:
 `{"inside": {effect: [calls]}, "outside": [calls]}`. With `rogue` one file is renamed behind the program's back, as an
 effect would be that nobody listed.
 """
@@ -23,6 +23,8 @@ import grpc
 from benchmarks.crash_matrix_kills import prepared, small_stack
 from benchmarks.crash_matrix_patient import Patient
 from benchmarks.crash_matrix_program import GOOD, Moment, command, dying, in_child, run, warm
+from benchmarks.crash_matrix_repository import prepared as prepared_repository
+from benchmarks.crash_matrix_repository import small_triton
 from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect
 from latencydoctor.model.popular import WarmBatch
@@ -151,6 +153,13 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
         with torchserve_case.prepared(folder / "torchserve") as case:
             for arguments in (case.apply, case.rollback):
                 recorded(case.state, case.log, arguments)
+        with small_triton(folder / "repository") as foreign:
+            warm(foreign.target)
+            trial = prepared_repository(foreign, "apply")
+            foreign.restore(trial.start)
+            undo = ("rollback", "--yes", "--force", "--target", foreign.target)
+            for arguments in (trial.arguments, undo):
+                recorded(foreign.root, foreign.log, arguments)
     return {"inside": {name: sorted(calls) for name, calls in inside.items()}, "outside": sorted(outside)}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from latencydoctor.cli import torchserve_wiring
+from latencydoctor.cli import torchserve_wiring, triton_wiring
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.effects import Effects
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from latencydoctor.targets.state_folder import StateFolder
 
 Now = Callable[[], float]
+
+BUNDLED = "bundled"
+JOURNAL = "journal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +39,49 @@ class Bound:
 
 
 def bound(configuration: Configuration, named: str, now_s: Now, effects: Effects) -> Bound:
-    """The target that --target names, else the configured one; `UsageError` when there is none."""
+    """The target that --target names, else the configured one; `UsageError` when there is none, or more than one."""
+    if not named:
+        _refuse_several(configuration)
     torchserve = torchserve_wiring.chosen(configuration, named)
     if torchserve is not None:
-        if not named and configuration.bundled_state:
-            hint = "Choose one: --target bundled folder, or --target torchserve."
-            raise UsageError("several targets are configured", hint=hint)
         return Bound(*torchserve_wiring.edges(torchserve, now_s, effects), model=torchserve.model)
-    state = named or configuration.bundled_state
+    triton = triton_wiring.chosen(configuration, named)
+    if triton is not None:
+        target, changer, history = triton_wiring.edges(triton, configuration.model, now_s, effects)
+        return Bound(target, changer, history, model=target.model)
+    state = configuration.bundled_state if named in ("", BUNDLED) else named
     if not state:
         raise UsageError(
             "no target to change is configured",
-            hint="Give --target DIR (a stack's state folder), or write targets: {bundled: {state: DIR}} into the file.",
+            hint="Give --target DIR (a stack's state folder), --target triton:REPOSITORY@HOST:PORT/MODEL or "
+            "--target torchserve:URL/models/MODEL, or write targets: into the file (examples/latencydoctor.yaml).",
         )
     return _bundled(Path(state), now_s, effects)
+
+
+def journals(configuration: Configuration) -> tuple[Path, ...]:
+    """Where the journals of the configured targets lie, for whoever only looks."""
+    found = [Path(configuration.bundled_state) / JOURNAL] if configuration.bundled_state else []
+    if configuration.torchserve_target is not None:
+        found.append(torchserve_wiring.journal(configuration.torchserve_target))
+    if configuration.triton_target is not None:
+        journal = triton_wiring.journal(configuration.triton_target, configuration.model)
+        found += [journal] if journal is not None else []
+    return tuple(found)
+
+
+def _refuse_several(configuration: Configuration) -> None:
+    kinds = (
+        (BUNDLED, configuration.bundled_state),
+        (triton_wiring.KIND, configuration.triton_target),
+        (torchserve_wiring.KIND, configuration.torchserve_target),
+    )
+    names = [name for name, there in kinds if there]
+    if len(names) > 1:
+        raise UsageError(
+            f"several targets are configured: {', '.join(names)}",
+            hint=f"Choose one: {', '.join(f'--target {name}' for name in names)}.",
+        )
 
 
 def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
@@ -65,7 +97,7 @@ def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
     from latencydoctor.targets.executor import BundledChanger
 
     target = BundledTarget(state, effects)
-    history = JournalFolder(state / "journal", now_s, effects)
+    history = JournalFolder(state / JOURNAL, now_s, effects)
     cache = BundledAnswerCache(target.folder)
     return Bound(target, BundledChanger(target), history, cache, canary=True, tritons=lambda: _tritons(target.folder))
 

@@ -21,7 +21,11 @@ runs_app = typer.Typer(name="runs", help="List journalled runs, show one, recove
 TargetOption = Annotated[
     str,
     typer.Option(
-        "--target", metavar="TARGET", help="State folder of the stack to change. [default: the configuration's]"
+        "--target",
+        metavar="TARGET",
+        help="What to change: a stack's state folder, triton:REPOSITORY@HOST:PORT/MODEL, "
+        "or torchserve:URL/models/MODEL. "
+        "[default: the configuration's]",
     ),
 ]
 PrometheusOption = Annotated[

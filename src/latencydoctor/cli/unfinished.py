@@ -28,20 +28,31 @@ def warn(history: RunHistory) -> None:
 
 
 def warn_of_configured(request: DiagnoseRequest) -> None:
-    """The same for the target that the configuration names; a stored bundle says nothing of it."""
-    from latencydoctor.cli import wiring
+    """The same for the targets that the configuration names; a stored bundle says nothing of them."""
+    from latencydoctor.cli import targets_wiring, wiring
 
-    state = "" if request.bundle is not None else wiring.load_configuration(request).bundled_state
-    if state:
-        warn_in(Path(state))
+    if request.bundle is not None:
+        return
+    configuration = wiring.load_configuration(request)
+    try:
+        folders = targets_wiring.journals(configuration)
+    except LatencyDoctorError:  # a target that cannot be reached is no reason not to look at the rest
+        return
+    for folder in folders:
+        _warn_of(folder)
 
 
 def warn_in(state: Path) -> None:
-    """The same for a stack's state folder; journals that cannot be read are no reason not to look at the rest."""
+    """The same for a stack's state folder."""
+    _warn_of(state / "journal")
+
+
+def _warn_of(folder: Path) -> None:
+    """Journals that cannot be read are no reason not to look at the rest."""
     from latencydoctor.cli import wiring
     from latencydoctor.report.foreign import clean
 
-    history = wiring.history_in(state)
+    history = wiring.history_in(folder)
     if history is None:
         return
     try:

@@ -184,9 +184,8 @@ def treatment(
     return Treatment(bound.target, tools, lambda: basis_of(request, configuration))
 
 
-def history_in(state: Path) -> RunHistory | None:
-    """The journals of the stack in that folder, for whoever only looks; None where nothing was ever changed."""
-    folder = state / "journal"
+def history_in(folder: Path) -> RunHistory | None:
+    """The journals in that folder, for whoever only looks; None where nothing was ever changed."""
     if not folder.is_dir():
         return None
     from latencydoctor.journal import JournalFolder

@@ -14,6 +14,7 @@ from typing import TypeVar
 from latencydoctor.content.reader import Mapping, Problems, load_mapping
 from latencydoctor.errors import KnownError
 from latencydoctor.model.configuration import (
+    TARGET_WAIT_S,
     Configuration,
     Credentials,
     HttpSource,
@@ -23,6 +24,7 @@ from latencydoctor.model.configuration import (
     Tenant,
     TorchServeModel,
     TorchServeSource,
+    TritonTarget,
 )
 
 FILE_NAME = "latencydoctor.yaml"
@@ -75,6 +77,7 @@ def _read(top: Mapping, path: Path) -> Configuration:
         thresholds=top.numbers("thresholds", None),
         bundled_state=_below(path, bundled.text("state")) if bundled else "",
         torchserve_target=_torchserve_target(targets, path, torchserve),
+        triton_target=_triton_target(targets, path),
     )
     for mapping in (bundled, targets, sources, slo, top):
         if mapping:
@@ -175,13 +178,30 @@ def _triton(sources: Mapping | None) -> str:
     node = sources.mapping("triton", None) if sources else None
     if node is None:
         return ""
+    address = _host_port(node)
+    node.close()
+    return address
+
+
+def _host_port(node: Mapping) -> str:
     address = node.text("grpc")
     if address and not address.rpartition(":")[2].isdigit():
         node.problem(
-            f"sources.triton.grpc is {address!r}, not host:port", "grpc", "Triton's gRPC port is 8001 by default."
+            f"{node.name}.grpc is {address!r}, not host:port", "grpc", "Triton's gRPC port is 8001 by default."
         )
-    node.close()
     return address
+
+
+def _triton_target(targets: Mapping | None, path: Path) -> TritonTarget | None:
+    node = targets.mapping("triton", None) if targets else None
+    if node is None:
+        return None
+    wait_s = node.number("wait_s", TARGET_WAIT_S)
+    if not 1 <= wait_s <= 3600:
+        node.problem(f"{node.name}.wait_s must be from 1 to 3600", "wait_s", "Seconds until a change is in effect.")
+    target = TritonTarget(_below(path, node.text("repository")), _host_port(node), node.text("model", ""), wait_s)
+    node.close()
+    return target
 
 
 def _logs(sources: Mapping | None, path: Path) -> tuple[str, ...]:

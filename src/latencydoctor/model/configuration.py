@@ -55,6 +55,23 @@ class TorchServeSource(HttpSource):
     """A TorchServe's management API; its `bearer_file` may be the key_file.json that TorchServe writes."""
 
 
+TARGET_WAIT_S = 120.0
+"""Triton polls every 15 s by default; a large model takes longer than this to load, and its owner knows how long."""
+
+
+@dataclass(frozen=True, slots=True)
+class TritonTarget:
+    """A model of any Triton that fixes may change: its repository's folder, the server's gRPC address, its name.
+
+    An empty `model` is the only one in the repository. `wait_s` is how long a change may take to be in effect.
+    """
+
+    repository: str
+    grpc: str
+    model: str = ""
+    wait_s: float = TARGET_WAIT_S
+
+
 @dataclass(frozen=True, slots=True)
 class TorchServeModel:
     """A model of a TorchServe that fixes may change.
@@ -84,7 +101,7 @@ class Configuration:
     `metrics_pages` are read where there is no Prometheus. `triton_grpc` is host:port,
     `logs` are paths, folders or globs; `thresholds` override a playbook's by name;
     `bundled_state` is the state folder of a bundled stack that fixes may change, empty when there is none;
-    `torchserve_target` is a model of a TorchServe that they may change.
+    `torchserve_target` is a model of a TorchServe, `triton_target` one of any other Triton that they may change.
     """
 
     path: str = ""
@@ -100,6 +117,7 @@ class Configuration:
     thresholds: tuple[tuple[str, float], ...] = ()
     bundled_state: str = ""
     torchserve_target: TorchServeModel | None = None
+    triton_target: TritonTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)

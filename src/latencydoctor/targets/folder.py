@@ -7,21 +7,18 @@ between a check and its use.
 from __future__ import annotations
 
 import fcntl
-import getpass
-import json
 import os
 import re
-import socket
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.model.effects import Effect, Effects, unwatched
+from latencydoctor.targets import holder
 
 MAX_FILE_BYTES = 256 * 1024
 
@@ -37,13 +34,15 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 class Names:
     """What the files of a target are called, and what to say where its folder is not there.
 
-    `file` is what a change replaces, `lock` what its flock is on.
+    `file` is what a change replaces, a path below the folder; `lock` is what its flock is on. A file that was not there
+    gets `mode`.
     """
 
     file: str
     lock: str
     absent: str
     hint: str
+    mode: int = 0o600
 
 
 class GuardedFolder:
@@ -72,17 +71,15 @@ class GuardedFolder:
 
         `name` may lead through folders; none of them may be a link either.
         """
-        with self._folder() as folder:
+        with self._folder() as folder, self._parent(folder, name) as (parent, last):
             try:
-                with os.fdopen(_open_inside(folder, name), "rb") as stream:
+                flags = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+                with os.fdopen(os.open(last, os.O_RDONLY | flags, dir_fd=parent), "rb") as stream:
                     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                         raise KnownError(f"{self.path / name} is not a regular file", hint="Put a plain file there.")
                     content = stream.read(MAX_FILE_BYTES + 1)
             except OSError as error:
-                raise KnownError(
-                    f"{self.path / name} cannot be read: {error.strerror}",
-                    hint=f"Links are not followed. Is this the folder of a {self._names.absent}?",
-                ) from error
+                raise self._unreadable(name, error) from error
         if len(content) > MAX_FILE_BYTES:
             raise KnownError(f"{self.path / name} is larger than {MAX_FILE_BYTES} bytes", hint="Put the file right.")
         try:
@@ -90,16 +87,51 @@ class GuardedFolder:
         except UnicodeDecodeError as error:
             raise KnownError(f"{self.path / name} is not UTF-8 text", hint="Put the file right.") from error
 
+    @contextmanager
+    def _parent(self, folder: int, name: str) -> Iterator[tuple[int, str]]:
+        """The folder that a file lies in, and the file's own name; each step is taken from the one before and never
+        through a link."""
+        *folders, last = name.split("/")
+        if not all(_PLAIN_NAME.fullmatch(part) for part in (*folders, last)):
+            raise KnownError(f"{name!r} is not a plain name", hint="Names inside a target's folder are plain words.")
+        held = [folder]
+        try:
+            try:
+                for part in folders:
+                    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                    held.append(os.open(part, os.O_RDONLY | flags, dir_fd=held[-1]))
+            except OSError as error:
+                raise self._unreadable(name, error) from error
+            yield held[-1], last
+        finally:
+            for descriptor in held[1:]:
+                os.close(descriptor)
+
+    def _unreadable(self, name: str, error: OSError) -> KnownError:
+        return KnownError(
+            f"{self.path / name} cannot be read: {error.strerror}",
+            hint=f"Links are not followed. Is this the folder of a {self._names.absent}?",
+        )
+
+    def find(self, name: str) -> str | None:
+        """As `read`, None where there is no such file."""
+        with self._folder() as folder, self._parent(folder, name) as (parent, last):
+            try:
+                os.stat(last, dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
+                return None
+        return self.read(name)
+
     def replace(self, name: str, text: str) -> None:
         """Replaces a file so that a reader, or a crash, sees the old text or the new one; on disk when this returns."""
         temporary = _temporary(name)
-        with self._folder() as folder:
+        with self._folder() as folder, self._parent(folder, name) as (parent, last):
             try:
-                self._write_new(folder, temporary, text, self._mode(folder, name))
+                self._write_new(folder, temporary, text, _status(parent, last))
                 with self.effects(Effect.FILE_RENAME):
-                    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=parent)
                 with self.effects(Effect.FILE_ENTRY_SYNC):
-                    os.fsync(folder)
+                    os.fsync(parent)
             except OSError as error:
                 self._remove(folder, temporary)
                 raise KnownError(
@@ -107,18 +139,26 @@ class GuardedFolder:
                     hint="Make room or fix the folder's rights; the file is as it was.",
                 ) from error
 
-    @staticmethod
-    def _mode(folder: int, name: str) -> int:
-        try:
-            return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-        except FileNotFoundError:
-            return 0o600
+    def remove(self, name: str) -> None:
+        """Removes a file; gone from the disk when this returns."""
+        with self._folder() as folder, self._parent(folder, name) as (parent, last):
+            try:
+                with self.effects(Effect.FILE_REMOVE):
+                    os.unlink(last, dir_fd=parent)
+                with self.effects(Effect.FILE_ENTRY_SYNC):
+                    os.fsync(parent)
+            except OSError as error:
+                raise KnownError(
+                    f"{self.path / name} cannot be removed: {error.strerror}", hint="Fix the folder's rights."
+                ) from error
 
-    def _write_new(self, folder: int, name: str, text: str, mode: int) -> None:
+    def _write_new(self, folder: int, name: str, text: str, old: os.stat_result | None) -> None:
         self._remove(folder, name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        mode = self._names.mode if old is None else stat.S_IMODE(old.st_mode)
         with self.effects(Effect.FILE_CREATE):
             descriptor = os.open(name, flags, mode, dir_fd=folder)
+            _allow(descriptor, mode, old)
         try:
             with self.effects(Effect.FILE_WRITE):
                 _write_all(descriptor, text.encode())
@@ -157,7 +197,7 @@ class GuardedFolder:
         try:
             with self.effects(Effect.LOCK_NAME):
                 os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, _myself(run_id), 0)
+                os.pwrite(descriptor, holder.myself(run_id), 0)
             self._remove(folder, _temporary(self._names.file))
         except OSError as error:
             raise KnownError(
@@ -190,10 +230,10 @@ class GuardedFolder:
                 with self.effects(Effect.LOCK_TAKE):
                     fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                holder = _holder(os.pread(descriptor, 4096, 0))
-                if holder or time.monotonic() >= end_s:
+                who = holder.named(os.pread(descriptor, 4096, 0))
+                if who or time.monotonic() >= end_s:
                     raise Refused(
-                        f"{self.path / self._names.file} is locked by {holder or UNNAMED}",
+                        f"{self.path / self._names.file} is locked by {who or UNNAMED}",
                         hint="Wait until that run has ended; a dead holder's lock is free by itself.",
                     ) from error
             else:
@@ -201,58 +241,26 @@ class GuardedFolder:
             time.sleep(0.01)
 
 
-def _open_inside(folder: int, name: str) -> int:
-    """A descriptor of a file below the folder, each step taken from the one before and never through a link."""
-    *folders, last = name.split("/")
-    if not all(_PLAIN_NAME.fullmatch(part) for part in (*folders, last)):
-        raise KnownError(f"{name!r} is not a plain name", hint="Names inside a target's folder are plain words.")
-    held = [folder]
+def _status(folder: int, name: str) -> os.stat_result | None:
     try:
-        for part in folders:
-            held.append(os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=held[-1]))
-        return os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=held[-1])
-    finally:
-        for descriptor in held[1:]:
-            os.close(descriptor)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
-def _myself(run_id: str) -> bytes:
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    told = {"run": run_id, "user": _user(), "host": socket.gethostname(), "pid": os.getpid(), "since": since}
-    return json.dumps(told).encode()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # no name for this number, as in some containers
-        return str(os.getuid())
-
-
-def _holder(content: bytes) -> str:
-    """Who holds the lock, in words; empty while nobody is named who could still hold it."""
-    try:
-        told = json.loads(content)
-        words = [f"{name} {told[name]}" for name in ("run", "user", "host", "pid")]
-        gone = told["host"] == socket.gethostname() and not _alive(int(told["pid"]))
-        return "" if gone else f"{', '.join(words)}, since {told['since']}"
-    except (ValueError, KeyError, TypeError):
-        return ""
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is another user's
-        return True
-    return True
+def _allow(descriptor: int, mode: int, old: os.stat_result | None) -> None:
+    """Whoever could read the old file can read the new one: the server may be another user's."""
+    new = os.fstat(descriptor)
+    if old is not None and (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with suppress(PermissionError):
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+    if stat.S_IMODE(new.st_mode) != mode:  # the process's umask took something away
+        os.fchmod(descriptor, mode)
 
 
 def _temporary(name: str) -> str:
     """One name for all runs, which follow each other under the lock: what a killed one left, the next one removes."""
-    return f".{name}.latencydoctor.tmp"
+    return f".{name.replace('/', '.')}.latencydoctor.tmp"
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

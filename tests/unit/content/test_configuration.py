@@ -8,7 +8,7 @@ import pytest
 
 from latencydoctor.content.configuration import find, load
 from latencydoctor.errors import ContentErrors, KnownError
-from latencydoctor.model.configuration import Configuration, Credentials, Slo, Tenant, TorchServeSource
+from latencydoctor.model.configuration import Configuration, Credentials, Slo, Tenant, TorchServeSource, TritonTarget
 
 FULL = """\
 sources:
@@ -57,6 +57,13 @@ def test_everything_it_can_say(tmp_path: Path) -> None:
     assert found.bundled_state == str(tmp_path / "state")
 
 
+def test_a_triton_to_change(tmp_path: Path) -> None:
+    found = load(write(tmp_path, "targets: {triton: {repository: models, grpc: 't:8001', model: m, wait_s: 600}}\n"))
+    assert found.triton_target == TritonTarget(str(tmp_path / "models"), "t:8001", "m", 600.0)
+    plain = load(write(tmp_path, "targets: {triton: {repository: /models, grpc: 't:8001'}}\n"))
+    assert plain.triton_target == TritonTarget("/models", "t:8001")
+
+
 def test_what_it_does_not_say_has_its_default(tmp_path: Path) -> None:
     path = write(tmp_path, "model: ranker\n")
     assert load(path) == Configuration(path=str(path), model="ranker")
@@ -84,6 +91,12 @@ def test_what_it_does_not_say_has_its_default(tmp_path: Path) -> None:
         (
             "sources:\n  torchserve: {management: x, key_file: key_file.json}\n",
             "sources.torchserve.key_file needs a cert_file",
+        ),
+        ("targets:\n  triton: {repository: m, grpc: triton}\n", "targets.triton.grpc is 'triton', not host:port"),
+        ("targets:\n  triton: {grpc: 'triton:8001'}\n", "targets.triton.repository is missing"),
+        (
+            "targets:\n  triton: {repository: m, grpc: 't:1', wait_s: 0}\n",
+            "targets.triton.wait_s must be from 1 to 3600",
         ),
         ("- a list\n", "mapping"),
     ],
