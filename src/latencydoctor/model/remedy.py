@@ -61,6 +61,8 @@ class TargetState:
     `deadline_ms` is how long a request may wait at most, None where nothing bounds it. `kept` are the settings that
     were in effect before, oldest first, as far as the target keeps them. `settable` are the keys that can be set here,
     None where any can that the settings may state; `limits` say in words what cannot be set, and why.
+    `costs` are (key, words): what setting that key brings with it here, whatever the fix. `compiled_name` is what
+    `compiled` is called in a diff.
     """
 
     target: str
@@ -75,6 +77,7 @@ class TargetState:
     settable: frozenset[str] | None = None
     limits: tuple[str, ...] = ()
     costs: tuple[tuple[str, str], ...] = ()
+    compiled_name: str = "config.pbtxt"
 
     def can_set(self, key: str) -> bool:
         """Whether the target can set this key."""

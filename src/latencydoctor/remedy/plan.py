@@ -105,7 +105,7 @@ def settings_diff(state: TargetState, after: str) -> str:
 
 def compiled_diff(state: TargetState, compiled: str) -> str:
     """What changes in the server's own configuration."""
-    return diff_of(state.compiled, compiled, "config.pbtxt")
+    return diff_of(state.compiled, compiled, state.compiled_name)
 
 
 def build(fix: Fix, change: Change, state: TargetState, texts: Texts, grounds: Grounds, created_s: float) -> Plan:

@@ -85,6 +85,7 @@ class TorchServeTarget:
             settable=SETTABLE,
             limits=LIMITS,
             costs=self._costs(registration),
+            compiled_name="requests to TorchServe",
         )
 
     def edited(self, settings_text: str, values: Sequence[tuple[str, str]]) -> str:

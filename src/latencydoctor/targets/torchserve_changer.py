@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
 from latencydoctor.errors import KnownError, Refused
@@ -37,6 +37,9 @@ POLL_S = 0.1
 
 TRIAL = "-latencydoctor-trial"
 """What is put behind a model's name for the model without workers that a registration is tried with."""
+
+MOST_CLEARED = 3
+"""How often a trial's model is taken away before it is left to a person; one version is all there can be."""
 
 
 class TorchServeChanger:
@@ -192,8 +195,14 @@ class _Journey:
         wanted = self._way.wanted
         self.clear()
         trial = replace(wanted, model=self._trial.model, min_workers=0, max_workers=0)
-        self._trial.register(trial)
+        lost: UnansweredError | None = None
+        try:
+            self._trial.register(trial)
+        except UnansweredError as error:
+            lost = error
         (found,) = self._trial.read().versions or (None,)
+        if found is None and lost is not None:
+            raise lost
         self.clear()
         got = found.registration if found is not None else None
         if got is None or not replace(got, version=wanted.version).registered_like(trial):
@@ -210,8 +219,16 @@ class _Journey:
 
     def clear(self) -> None:
         """Takes away what a trial left, also that of a run that died in it."""
-        for version in self._trial.read().versions:
-            self._trial.unregister(version.name)
+        for _ in range(MOST_CLEARED):
+            left = self._trial.read().versions
+            if not left:
+                return
+            with suppress(UnansweredError):
+                self._trial.unregister(left[0].name)
+        raise KnownError(
+            f"the model {self._trial.model}, registered for a trial, could not be taken away",
+            hint=f"Unregister it by hand: DELETE /models/{self._trial.model}.",
+        )
 
     def _may_go(self, version: str) -> bool:
         """Whether nobody has waited long enough for a version that another has taken over from."""

@@ -117,6 +117,7 @@ def requests(now: Served, way: Way) -> str:
         lines.append(f"DELETE {path}/{wanted.version}  # nobody is served from here on")
         found = None
     if found is None:
+        lines.insert(0, "# tried first: registered under another name, without workers, and taken away again")
         lines.append(
             f"POST /models?url={wanted.archive}&batch_size={wanted.batch_size}&max_batch_delay={wanted.delay_ms}"
             f"&initial_workers={wanted.min_workers}"

@@ -84,6 +84,7 @@ def test_the_requests_are_shown_in_their_order() -> None:
     shown = requests(now("1.0", seen(OLD)), OVER).splitlines()
 
     assert [line.split("?")[0] for line in shown] == [
+        "# tried first: registered under another name, without workers, and taken away again",
         "POST /models",
         "PUT /models/tiny/2.0",
         "# wait until 2 workers are ready",
@@ -91,14 +92,14 @@ def test_the_requests_are_shown_in_their_order() -> None:
         "# wait until no request waits for version 1.0",
         "DELETE /models/tiny/1.0",
     ]
-    assert "batch_size=16&max_batch_delay=100" in shown[0]
+    assert "batch_size=16&max_batch_delay=100" in shown[1]
 
 
 def test_an_outage_is_shown_where_it_begins() -> None:
     shown = requests(now("1.0", seen(OLD)), Way(AGAIN, OLD)).splitlines()
 
-    assert shown[0] == "DELETE /models/tiny/1.0  # nobody is served from here on"
-    assert shown[1].startswith("POST /models?url=tiny-1.0.mar&batch_size=16")
+    assert shown[1] == "DELETE /models/tiny/1.0  # nobody is served from here on"
+    assert shown[2].startswith("POST /models?url=tiny-1.0.mar&batch_size=16")
 
 
 def test_workers_alone_take_one_request() -> None:
