@@ -184,6 +184,10 @@ class Server:
         """Whether another batch may be prepared."""
         return len(self._ready) < PREPARED_EACH * self.instances
 
+    def freed_ms(self) -> float:
+        """When the batcher looks again while nothing more may be prepared: the end of an execution wakes it."""
+        return max(self._free[0], self.now_ms)
+
     def idle(self) -> bool:
         """Whether an instance has nothing to do now."""
         return self._free[0] <= self.now_ms
@@ -198,8 +202,7 @@ class Server:
             if self._batch.closed:
                 self._batch, self._wake_at = Batch(), 0
             if not self.slot():
-                # The end of an execution wakes it as well.
-                return max(self._free[0], self.now_ms)
+                return self.freed_ms()
             waiting = self.waiting()
             if waiting == 0:
                 return min(self._woken_ms(0), self.now_ms + LOOKS_AGAIN_MS)

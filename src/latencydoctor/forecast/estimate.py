@@ -90,18 +90,22 @@ def capacity_band(scenario: Scenario) -> Band:
     return Band(value, value / (1 + reach), value / (1 - reach))
 
 
-def _outcomes(scenario: Scenario, window_requests: int, draws: int) -> list[Outcome | None]:
-    """One stretch for each draw. Normal quantiles, each parameter's in an order of its own, so that few draws do."""
+def drawn(scenario: Scenario, draws: int) -> list[Scenario]:
+    """As many scenarios that are as likely. Normal quantiles, each parameter's in its own order, so that few do."""
     quantiles = [NormalDist().inv_cdf((number + 0.5) / draws) for number in range(draws)]
     dice = random.Random(SEED)
     levels, slopes, rates = (dice.sample(quantiles, draws) for _ in range(3))
-    found: list[Outcome | None] = []
-    for number, (level, slope, rate) in enumerate(zip(levels, slopes, rates, strict=True)):
-        drawn = replace(scenario, curve=scenario.curve.shifted(level, slope)).at_rate(
+    return [
+        replace(scenario, curve=scenario.curve.shifted(level, slope)).at_rate(
             scenario.traffic.rate_rps * (1 + rate * RATE_ERROR_RATIO)
         )
-        found.append(simulate(drawn, window_requests, SEED + number))
-    return found
+        for level, slope, rate in zip(levels, slopes, rates, strict=True)
+    ]
+
+
+def _outcomes(scenario: Scenario, window_requests: int, draws: int) -> list[Outcome | None]:
+    """One stretch for each draw."""
+    return [simulate(one, window_requests, SEED + number) for number, one in enumerate(drawn(scenario, draws))]
 
 
 def _summed(plain: Estimate, found: Sequence[Outcome | None]) -> Estimate:
@@ -111,7 +115,7 @@ def _summed(plain: Estimate, found: Sequence[Outcome | None]) -> Estimate:
     unstable = len(found) - len(stable)
 
     def band(of: Callable[[Outcome], float]) -> Band:
-        return _band([of(outcome) for outcome in stable], unstable)
+        return band_of([of(outcome) for outcome in stable], unstable)
 
     levels = stable[0].vip_ms and stable[0].standard_ms
     return replace(
@@ -128,7 +132,7 @@ def _summed(plain: Estimate, found: Sequence[Outcome | None]) -> Estimate:
     )
 
 
-def _band(values: Sequence[float], unstable: int) -> Band:
+def band_of(values: Sequence[float], unstable: int) -> Band:
     """Median and interval; draws that could not be served count as above all others.
 
     Percentiles of windows scatter about like a lognormal.

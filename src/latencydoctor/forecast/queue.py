@@ -105,7 +105,7 @@ def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> 
     return Outcome(
         latencies_ms=_ascending(server.latencies_ms[settled:], scenario.outside_ms),
         utilisation_ratio=min(1.0, busy),
-        batch_size_mean=count / len(server.sizes),
+        batch_size_mean=sum(server.sizes) / len(server.sizes),
         hit_ratio=scenario.hit_ratio,
         hit_ms=scenario.hit_ms,
         vip_ms=_ascending(levels[0][round(len(levels[0]) * SETTLING_SHARE) :], scenario.outside_ms),

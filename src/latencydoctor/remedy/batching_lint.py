@@ -18,6 +18,9 @@ WAIT_MARGIN = 1.25
 NEAR_SHARE = 0.5
 """A wait of at least this share of the SLO or the deadline leaves too little for queue and execution."""
 
+CLASSES = ("vip", "standard")
+"""The priorities that a request to the bundled gateway can name."""
+
 FELT_SHARE = 0.1
 """A wait that costs less than this share of the SLO is not worth a word where the preferred size is not reached."""
 
@@ -66,11 +69,8 @@ def of_settings(values: Mapping[str, str]) -> Batcher | None:
     if maximum is None or wait_micros is None:
         return None
     named = "inference.priorities."
-    classes = tuple(
-        (key.removeprefix(named), int(value))
-        for key, value in values.items()
-        if key.startswith(named) and value.isdecimal()
-    )
+    # Beside the levels the section holds a time.
+    classes = tuple((one, int(level)) for one in CLASSES if (level := values.get(named + one, "")).isdecimal())
     levels = values.get("inference.priority_levels") == "true"
     return Batcher(
         enabled=values.get(prefix + "enabled", "true") == "true",

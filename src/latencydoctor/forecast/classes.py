@@ -1,0 +1,133 @@
+"""What each priority is expected to see with two levels, also where more arrives than can be served.
+
+Then the second level gets what the first leaves, and its time limit decides who of it is answered.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from latencydoctor.forecast.arrivals import Traffic
+from latencydoctor.forecast.curve import BatchTime
+from latencydoctor.forecast.estimate import QUICK_DRAWS, Band, band_of, drawn
+from latencydoctor.forecast.priorities import TwoLevels
+from latencydoctor.forecast.queue import SEED, SETTLING_SHARE, Batching, Scenario, percentile
+from latencydoctor.forecast.whatif import curve_of, outside_ms
+from latencydoctor.model.remedy import Prediction
+
+REQUESTS = 4_000
+"""Of both levels, as many as a window has that a p99 is told for."""
+
+FULL_VIP_LOAD = 0.95
+"""With VIP requests for more than this share of the capacity, levels no longer keep them from waiting."""
+
+SIGNALS = (("vip_p99_ms", "ms"), ("standard_p99_ms", "ms"), ("shed_ratio", "ratio"))
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """p99 of the VIP and of the standard requests that are answered, and the share of all that is turned away."""
+
+    vip_p99_ms: Band
+    standard_p99_ms: Band
+    shed_ratio: Band
+
+
+def by_class(scenario: Scenario, limit_ms: float, draws: int = QUICK_DRAWS) -> Classes | str:
+    """With two levels, `limit_ms` for the second one, and the scenario's VIP share; a reason without a bound."""
+    vip_load = scenario.load_ratio * scenario.vip_ratio
+    if vip_load > FULL_VIP_LOAD:
+        return f"VIP requests alone are {vip_load:.0%} of what can be served, so they wait for each other"
+    found = [_stretch(one, limit_ms, SEED + number) for number, one in enumerate(drawn(scenario, draws))]
+    vip, standard, shed = zip(*found, strict=True)
+    told = [one for one in standard if one is not None]
+    if len(told) < len(standard):
+        return "hardly a standard request would be answered"
+    low, high = min(shed), max(shed)
+    # A share scatters evenly, not like a latency; what is not known of the model is a share of what is served.
+    reach = (high - low) / 2 + 0.05 * (1 - scenario.hit_ratio)
+    middle = sorted(shed)[len(shed) // 2]
+    return Classes(band_of(vip, 0), band_of(told, 0), Band(middle, max(0.0, low - reach), min(1.0, high + reach)))
+
+
+def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float, float | None, float]:
+    """One stretch: p99 of each level as the front sees it, and the share of all requests there that is turned away."""
+    count = round(REQUESTS / (1 - SETTLING_SHARE))
+    arrivals = replace(scenario.traffic, rate_rps=scenario.server_rps).times_ms(count, seed)
+    dice = random.Random(seed + 1)
+    first = [dice.random() < scenario.vip_ratio for _ in arrivals]
+    times_ms = scenario.curve.table_ms(scenario.batching.maximum)
+    server = TwoLevels(arrivals, times_ms, scenario.batching, scenario.instances, first=first, limit_ms=limit_ms)
+    server.run()
+    begin_ms = arrivals[round(count * SETTLING_SHARE)]
+    shed = sum(arrived >= begin_ms for arrived in server.shed) / (count * (1 - SETTLING_SHARE))
+    vip = _p99(server.first_latencies_ms, scenario)
+    return math.inf if vip is None else vip, _p99(server.other_latencies_ms, scenario), shed * (1 - scenario.hit_ratio)
+
+
+def _p99(latencies_ms: Sequence[float], scenario: Scenario) -> float | None:
+    settled = sorted(latencies_ms[round(len(latencies_ms) * SETTLING_SHARE) :])
+    if not settled:
+        return None
+    if scenario.hit_ratio >= 0.99:
+        return scenario.hit_ms
+    return percentile(settled, (0.99 - scenario.hit_ratio) / (1 - scenario.hit_ratio)) + scenario.outside_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What comes to one server's front: requests a second, the share a cache answers, and the share that is VIP."""
+
+    rate_rps: float
+    hit_ratio: float
+    vip_ratio: float
+
+
+def predict_classes(
+    measured: Mapping[str, float],
+    load: Load | str,
+    batching: Batching,
+    limit_ms: float,
+    times: Sequence[BatchTime] = (),
+    instances: int = 1,
+) -> tuple[Prediction, ...]:
+    """p99 of each priority and the share that is turned away, before (as measured) and after; None with why not.
+
+    `load` is a reason where it is not known.
+    """
+    known = curve_of(measured, times)
+    reason = load if isinstance(load, str) else known if isinstance(known, str) else ""
+    if reason or isinstance(load, str) or isinstance(known, str):
+        return _untold(measured, reason)
+    curve, told = known
+    scenario = Scenario(
+        Traffic(load.rate_rps),
+        curve,
+        batching,
+        instances,
+        hit_ratio=load.hit_ratio,
+        outside_ms=outside_ms(measured),
+        vip_ratio=load.vip_ratio,
+    )
+    found = by_class(scenario, limit_ms)
+    if isinstance(found, str):
+        return _untold(measured, found)
+    method = (
+        f"simulated queue of two levels at {load.rate_rps:.0f} requests/s, {load.vip_ratio:.1%} of them VIP, {told}; "
+        f"{scenario.load_ratio:.0%} of what can be served"
+    )
+    bands = (found.vip_p99_ms, found.standard_p99_ms, found.shed_ratio)
+    return tuple(
+        Prediction(signal, unit, measured.get(signal), band.value, band.low, band.high, method)
+        for (signal, unit), band in zip(SIGNALS, bands, strict=True)
+    )
+
+
+def _untold(measured: Mapping[str, float], reason: str) -> tuple[Prediction, ...]:
+    return tuple(
+        Prediction(signal, unit, measured.get(signal), None, None, None, f"not predicted: {reason}")
+        for signal, unit in SIGNALS
+    )
