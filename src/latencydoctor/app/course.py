@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from latencydoctor.app.drill_ports import Executions, Place, Treated
@@ -23,6 +25,9 @@ MAX_HIT_ERROR_RATIO = 0.05
 
 MAX_LATE_P99_MS = 50.0
 """A generator that sends later than this has measured itself."""
+
+MAX_UNTOLD_RATIO = 0.005
+"""Of the standard requests so many may fail in another way than by being turned away: the mission's limit on errors."""
 
 MAX_OVERRUN_RATIO = 0.01
 """Executions that took longer than the time they simulate. Above one in a hundred they would show in a p99; a few
@@ -94,9 +99,11 @@ def _judge_fix(course: Course) -> None:
     if course.treated.verification.decision is not Decision.KEEP:
         misses.append(f"the verification said {course.treated.verification.decision.value!r}, expected 'keep'")
     figures = _figures(course)
-    if figures.ratio is None or figures.ratio < MIN_RATIO:
+    if course.scenario.vip_p99_below_ms is not None:
+        misses += _vip_misses(course, course.scenario.vip_p99_below_ms)
+    elif figures.ratio is None or figures.ratio < MIN_RATIO:
         misses.append(f"p99 before is {figures.ratio or 0:.1f} times p99 after, expected at least {MIN_RATIO:g}")
-    if figures.failed_after:
+    elif figures.failed_after:
         misses.append(f"{figures.failed_after} requests failed during the reload or after the fix")
     if course.scenario.canary and course.treated.trial is None:
         misses.append("no canary tried the fix before all traffic got it")
@@ -106,6 +113,24 @@ def _judge_fix(course: Course) -> None:
     _judge_prediction(course, after)
     if before and after and abs(before.offered_rps / after.offered_rps - 1) > SAME_RATE_RATIO:
         misses.append(f"the offered rate was {before.offered_rps:.1f}/s before and {after.offered_rps:.1f}/s after")
+
+
+def _vip_misses(course: Course, below_ms: float) -> Iterator[str]:
+    """VIP requests are served in time, and whoever else is not served is told so and when to come back."""
+    before, after = course.window("before"), course.window("after")
+    if before is None or after is None or before.vip is None or after.vip is None or after.standard is None:
+        yield "nothing was measured of each priority"
+        return
+    if after.vip.p99_ms is None or after.vip.p99_ms >= below_ms:
+        yield f"VIP p99 after the fix is {after.vip.p99_ms or math.inf:.0f} ms, expected below {below_ms:g} ms"
+    if before.vip.p99_ms is None or before.vip.p99_ms < 2 * below_ms:
+        yield f"VIP p99 before the fix is {before.vip.p99_ms or 0:.0f} ms: there was nothing to mend"
+    not_served = after.vip.shed_count + after.vip.failed_count
+    if not_served:
+        yield f"{not_served} VIP requests were turned away or failed after the fix"
+    untold = after.standard.failed_count
+    if untold > MAX_UNTOLD_RATIO * after.standard.offered_count:
+        yield f"{untold} standard requests failed after the fix without being told when to come back"
 
 
 def _judge_prediction(course: Course, after: WindowStats | None) -> None:
@@ -139,6 +164,11 @@ def _figures(course: Course) -> DrillFigures:
         alert_to_verified_s=verified_s,
         cause=cause,
         accelerator=course.place.accelerator if course.place else course.scenario.accelerator,
+        vip_p99_before_ms=before.vip.p99_ms if before and before.vip else None,
+        vip_p99_after_ms=after.vip.p99_ms if after and after.vip else None,
+        vip_failed_after=after.vip.failed_count + after.vip.shed_count if after and after.vip else None,
+        standard_p99_after_ms=after.standard.p99_ms if after and after.standard else None,
+        shed_after_ratio=after.standard.shed_ratio if after and after.standard else None,
     )
 
 
@@ -171,4 +201,7 @@ def _load_window(window: DrillWindow) -> LoadWindow:
         p99_ms=stats.p99_ms,
         failed=stats.failed_count,
         hit_ratio=stats.hit_ratio,
+        vip_p99_ms=stats.vip.p99_ms if stats.vip else None,
+        standard_p99_ms=stats.standard.p99_ms if stats.standard else None,
+        shed_ratio=stats.standard.shed_ratio if stats.standard else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -17,8 +17,13 @@ from latencydoctor.model.rule import Dialect
 P99, ERRORS, RATE = "e2e_p99_ms", "error_ratio", "request_rate_rps"
 MEMORY, RESETS, HITS = "accelerator_memory_used_bytes", "process_resets", "cache_hit_ratio"
 
-ALSO = ("batch_size_mean", "e2e_p50_ms", "instance_busy_ratio")
-"""Read for whoever wants to hold them against a prediction; nothing is judged by them."""
+ALSO = (
+    "batch_size_mean", "e2e_p50_ms", "instance_busy_ratio", "vip_p99_ms", "vip_error_ratio", "standard_p99_ms",
+    "shed_ratio",
+)  # fmt: skip
+"""Read for whoever wants to hold them against a prediction, and for plans that are judged by them."""
+
+VIP_RATE = "vip_request_rate_rps"
 
 NEEDED = (P99, ERRORS, RATE)
 """Without one of these nothing can be judged."""
@@ -54,7 +59,7 @@ class MetricsVerifier:
         queries = {
             name: query
             # One side of a canary is held against the other and not against a prediction.
-            for name in (*NEEDED, MEMORY, RESETS, HITS, *(ALSO if self.arm is None else ()))
+            for name in (*NEEDED, MEMORY, RESETS, HITS, *((*ALSO, VIP_RATE) if self.arm is None else ()))
             if (query := self._query(name, discovery, window, window.length_s)) is not None
         }
         absent = [name for name in NEEDED if name not in queries]
@@ -75,7 +80,7 @@ class MetricsVerifier:
             requests=None if rate is None else rate * window.length_s,
             note=_doubt(rate, found.get(fresh.query) if fresh else None, values.get(RESETS)),
             hit_ratio=values.get(HITS),
-            also=tuple((name, value) for name in ALSO if (value := values.get(name)) is not None),
+            also=_also(values, window.length_s),
         )
 
     def _query(self, signal: str, discovery: Discovery, window: Window, length_s: float) -> RangeQuery | None:
@@ -116,6 +121,12 @@ class MetricsArms:
     def read(self, window: Window) -> tuple[Reading, Reading]:
         """The canary's figures and its peers' over the same span of time."""
         return self.canary.read(window), self.baseline.read(window)
+
+
+def _also(values: Mapping[str, float | None], length_s: float) -> tuple[tuple[str, float], ...]:
+    found = [(name, value) for name in ALSO if (value := values.get(name)) is not None]
+    vip_rps = values.get(VIP_RATE)
+    return (*found, *([("vip_requests", vip_rps * length_s)] if vip_rps is not None else []))
 
 
 def _nothing(note: str) -> Reading:

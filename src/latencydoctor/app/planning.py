@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from latencydoctor.app.ports import AnswerCache, Clock, Target
 from latencydoctor.errors import KnownError, Refused
+from latencydoctor.forecast.classes import ClassLoad, predict_classes
 from latencydoctor.forecast.curve import BatchTime
-from latencydoctor.forecast.queue import Batching
-from latencydoctor.forecast.whatif import predict
+from latencydoctor.forecast.queue import Batching, capacity_rps
+from latencydoctor.forecast.whatif import curve_of, predict
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.diagnosis import Diagnosis, Finding
 from latencydoctor.model.evidence import Evidence, IncidentState
@@ -21,6 +22,7 @@ from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.catalog import Circumstances, Fix
 from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.plan import Grounds, Texts, build, operations_of, restored_text
+from latencydoctor.remedy.vip_priority import Supply
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ def make_plan(
     measured = measured_values(basis)
     arrival_rps = _arrival_rps(measured)
     popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
-    now = Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity, _onset(basis), asked.force)
+    supply = _supply(state, measured, basis.times)
+    now = Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity, _onset(basis), asked.force, supply)
     change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
         return change
@@ -178,8 +181,12 @@ def _predictions(
     baseline: Mapping[str, float],
 ) -> tuple[Prediction, ...]:
     """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
-    now = {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
+    now = _batching_now(state)
     after = now | dict(change.values)
+    if change.standard_limit_ms is not None:
+        instances = max(1, round(measured.get("config_instance_count", 1.0)))
+        coming = _load_of_classes(measured, _replicas(state))
+        return predict_classes(measured, coming, _batching(after), change.standard_limit_ms, times, instances)
     if change.restores is not None:
         then = dict(change.restores.settings)
         unstated = [key for key in now if key not in then and state.setting(key) is not None]
@@ -222,6 +229,37 @@ def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
 
 _OF_A_CACHE = ("e2e_p99_ms", "instance_busy_ratio")
 """What a fix of the cache changes of the batcher's figures."""
+
+
+def _batching_now(state: TargetState) -> dict[str, str]:
+    return {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
+
+
+def _replicas(state: TargetState) -> int:
+    told = state.in_use("inference.replicas") or ""
+    return max(1, int(told)) if told.isdecimal() else 1
+
+
+def _supply(state: TargetState, measured: Mapping[str, float], times: tuple[BatchTime, ...]) -> Supply | None:
+    """What all replicas can do together, None where it is not known what an execution takes."""
+    known = curve_of(measured, times)
+    if isinstance(known, str):
+        return None
+    batching, (curve, _) = _batching(_batching_now(state)), known
+    instances = max(1, round(measured.get("config_instance_count", 1.0))) * _replicas(state)
+    return Supply(capacity_rps(curve, batching, instances), curve.batch_ms(batching.size_under_load))
+
+
+def _load_of_classes(measured: Mapping[str, float], replicas: int) -> ClassLoad | str:
+    """What comes to the front of one replica, or what of it is not known."""
+    rate = measured.get("arrival_rate_rps", measured.get("request_rate_rps"))
+    vip_ratio = measured.get("vip_share_ratio")
+    if rate is None or rate <= 0:
+        return "the arrival rate is not known"
+    if vip_ratio is None:
+        return "the share of VIP requests is not known"
+    return ClassLoad(rate / replicas, measured.get("cache_hit_ratio", 0.0), vip_ratio)
+
 
 _NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)
 

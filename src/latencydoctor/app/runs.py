@@ -157,7 +157,11 @@ def _last_check(entries: Sequence[JournalEntry]) -> Reading | None:
     for entry in reversed(entries):
         if entry.event == RunEvent.CHECK and entry.fields.get("conclusive") is True:
             p99, errors, memory, requests = (_number(entry.fields.get(name)) for name in _READ)
-            return Reading(p99, errors, memory, requests)
+            also = entry.fields.get("also")
+            pairs = also if isinstance(also, list) else []
+            return Reading(
+                p99, errors, memory, requests, also=tuple((str(name), float(value)) for name, value in pairs)
+            )
     return None
 
 

@@ -23,7 +23,7 @@ from latencydoctor.errors import Held, Refused, UsageError
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, RunSummary, TargetState
 from latencydoctor.remedy import guards
-from latencydoctor.remedy.judge import before_worse
+from latencydoctor.remedy.judge import as_judged, before_worse, values_before
 from latencydoctor.remedy.plan import Texts, restored_text, values_of, warming_of
 from latencydoctor.remedy.staging import SHARE_RATIO, NoCanary, Stage, is_staged, stage
 
@@ -181,7 +181,7 @@ def _chosen(tools: Tools, run_id: str) -> RunSummary:
 def _hold_if_worse(plan: Plan, tools: Tools, last_check: Reading | None) -> None:
     """Held when rolling back would make things worse, by what is measured now, else by the run's own last check."""
     now = _reading_now(tools) or last_check
-    worse = before_worse(dict(plan.before_values), now) if now else ""
+    worse = before_worse(values_before(plan), as_judged(now, plan)) if now else ""
     if worse:
         raise Held(
             f"the state before was measured worse than now: {worse}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from latencydoctor.app.ports import BatchCounter, Cancelled, Clock, Observer, Progress, Verifier
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import Check, Decision, Plan, Verification
-from latencydoctor.remedy.judge import JudgePolicy, check_of, rule
+from latencydoctor.remedy.judge import SHED, VIP_P99, JudgePolicy, check_of, rule
 from latencydoctor.remedy.reached import batches_run, reached
 
 SLICE_S = 0.2
@@ -103,5 +103,8 @@ def describe(check: Check, number: int) -> str:
     word = "passed" if check.passed else "failed" if check.conclusive else "inconclusive"
     p99 = "no p99" if check.p99_ms is None else f"p99 {check.p99_ms:.0f} ms"
     errors = "no error ratio" if check.error_ratio is None else f"errors {check.error_ratio:.2%}"
+    also = dict(check.also)
+    vip = f", VIP p99 {also[VIP_P99]:.0f} ms" if VIP_P99 in also else ""
+    shed = f", turned away {also[SHED]:.1%}" if also.get(SHED) else ""
     note = f" ({check.note})" if check.note else ""
-    return f"check {number} {word}: {p99}, {errors}{note}"
+    return f"check {number} {word}: {p99}{vip}, {errors}{shed}{note}"

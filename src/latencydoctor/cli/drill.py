@@ -37,6 +37,7 @@ class Fault(StrEnum):
     LOST_CACHE = "lost-cache"
     LONG_DELAY = "long-delay"
     BAD_CHANGE = "bad-change"
+    VIP_FLOOD = "vip-flood"
     SLOW_CACHE = "slow-cache"
     SLOW_REPLICA = "slow-replica"
 
@@ -55,8 +56,8 @@ def flash_crowd(
             help="What is wrong. batching: broken settings, mended as well. canary: the same on two replicas, of which "
             "one tries the fix first. none: nothing, so no incident. "
             "saturation: a device too small. lost-cache: an emptied cache that cannot fill, mended as well. "
-            "bad-change: settings changed under steady traffic, taken back. The others begin with the crowd, or when "
-            "it leaves.",
+            "bad-change: settings changed under steady traffic, taken back. vip-flood: twice the load that can be "
+            "served, VIP requests let go first. The others begin with the crowd, or when it leaves.",
         ),
     ] = Fault.BATCHING,
     prove_rollback: Annotated[

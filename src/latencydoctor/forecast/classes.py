@@ -78,7 +78,7 @@ def _p99(latencies_ms: Sequence[float], scenario: Scenario) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClassLoad:
     """What comes to one server's front: requests a second, the share a cache answers, and the share that is VIP."""
 
     rate_rps: float
@@ -88,7 +88,7 @@ class Load:
 
 def predict_classes(
     measured: Mapping[str, float],
-    load: Load | str,
+    load: ClassLoad | str,
     batching: Batching,
     limit_ms: float,
     times: Sequence[BatchTime] = (),

@@ -48,6 +48,8 @@ class Scenario:
     fix drains it, and the drill would blame the fix. From the alert to the verified fix may pass `verified_within_s`:
     the scene allows an hour, a rehearsal on one machine has no excuse for more than two minutes, and one more where a
     `canary` has to try the fix first.
+    `vip_p99_below_ms` is what the fix must bring VIP requests to where it serves them at the cost of the others, which
+    may be turned away; None where all are to be served.
     """
 
     fault: str
@@ -69,6 +71,7 @@ class Scenario:
     verified_within_s: float = 120.0
     canary: bool = False
     seed: int = 20
+    vip_p99_below_ms: float | None = None
 
     @property
     def settle_s(self) -> float:
@@ -82,7 +85,10 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class DrillFigures:
-    """The last line of a drill: None where the scenario has no such figure. Ratios are 0..1."""
+    """The last line of a drill: None where the scenario has no such figure. Ratios are 0..1.
+
+    `shed_after_ratio` is the share of the standard requests that were turned away and told when to come back.
+    """
 
     p99_before_ms: float | None
     p99_after_ms: float | None
@@ -95,6 +101,11 @@ class DrillFigures:
     alert_to_verified_s: float | None
     cause: str | None
     accelerator: str
+    vip_p99_before_ms: float | None = None
+    vip_p99_after_ms: float | None = None
+    vip_failed_after: int | None = None
+    standard_p99_after_ms: float | None = None
+    shed_after_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ class TimelineEntry:
 class LoadWindow:
     """A declared window of offered load and how it was answered, timed from the intended send.
 
-    Time-outs and 5xx count as failed and at the deadline. None where nothing was measured.
+    Time-outs and 5xx count as failed and at the deadline. None where nothing was measured. What is told by priority is
+    there where VIP requests were sent: `shed_ratio` is the share of the standard ones that was turned away and told
+    when to come back, and the p99s are those of the others.
     """
 
     label: str
@@ -34,6 +36,9 @@ class LoadWindow:
     p99_ms: float | None
     failed: int
     hit_ratio: float | None
+    vip_p99_ms: float | None = None
+    standard_p99_ms: float | None = None
+    shed_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

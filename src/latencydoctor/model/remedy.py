@@ -174,7 +174,7 @@ class Reading:
     """What a verification window showed, unjudged. None means no data; `note` says why, when it is known.
 
     `requests` is how many requests the window holds, `memory_bytes` the accelerator's memory in use, `hit_ratio` the
-    share of lookups that the cache answered. `also` are further signals by name, which are not judged.
+    share of lookups that the cache answered. `also` are further signals by name.
     """
 
     p99_ms: float | None

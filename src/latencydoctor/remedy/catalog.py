@@ -15,10 +15,11 @@ from latencydoctor.model.configuration import Slo
 from latencydoctor.model.kept import Onset
 from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy import batch_floor, cache_warmup, revert_change
+from latencydoctor.remedy import batch_floor, cache_warmup, revert_change, vip_priority
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.batching_lint import Around
 from latencydoctor.remedy.change import Change
+from latencydoctor.remedy.vip_priority import Supply
 
 MAX_BATCH = 1024
 MAX_WAIT_MICROS = 10_000_000
@@ -51,6 +52,7 @@ class Circumstances:
     popularity: Popularity | None = None
     onset: Onset | None = None
     insisted: bool = False
+    supply: Supply | None = None
 
 
 Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
@@ -121,6 +123,20 @@ FIXES: dict[str, Fix] = {
             bounds=(),
             blast_radius="one whole settings file: everything that was changed since that generation",
             restores=True,
+        ),
+        # No canary: with levels on one replica alone, VIP requests would still queue on the others.
+        Fix(
+            id=vip_priority.FIX_ID,
+            title="Serve VIP requests first, and turn standard ones away that have waited too long",
+            propose=lambda state, now: vip_priority.propose(state, now.slo, now.measured, now.supply),
+            bounds=(
+                Bound(vip_priority.BATCHING, words=("true",)),
+                Bound(vip_priority.LEVELS, words=("true",)),
+                Bound(vip_priority.VIP, words=("1",)),
+                Bound(vip_priority.STANDARD, words=("2",)),
+                Bound(vip_priority.LIMIT, 1, vip_priority.MAX_LIMIT_MS),
+            ),
+            blast_radius="one settings file and one model on every replica: standard requests wait, or are turned away",
         ),
     )
 }

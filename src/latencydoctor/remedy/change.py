@@ -14,7 +14,9 @@ class Change:
 
     `operations` are those beside settings, `grounds` say what the fix found on the target, `predictions` and
     `requirements` are the fix's own: a requirement takes the place of the general one of its signal. `restores` is the
-    earlier generation whose text becomes the whole file; then there are no values.
+    earlier generation whose text becomes the whole file; then there are no values. General requirements on the signals
+    of `instead_of` do not fit the fix and are left out. `standard_limit_ms` is how long a standard request may wait
+    once VIP requests go first, None for any other fix.
     """
 
     values: tuple[tuple[str, str], ...]
@@ -24,3 +26,5 @@ class Change:
     predictions: tuple[Prediction, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     restores: KeptGeneration | None = None
+    instead_of: tuple[str, ...] = ()
+    standard_limit_ms: float | None = None

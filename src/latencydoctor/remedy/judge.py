@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from latencydoctor.model.remedy import Check, Decision, Plan, Reading
@@ -33,6 +33,14 @@ P99, ERRORS, MEMORY = "e2e_p99_ms", "error_ratio", "accelerator_memory_used_byte
 
 MISSES = "cache_miss_ratio"
 """What a fix of the cache is judged by beside the others: the share of lookups that the cache does not answer."""
+
+
+VIP_P99, VIP_ERRORS, VIP_REQUESTS, SHED = "vip_p99_ms", "vip_error_ratio", "vip_requests", "shed_ratio"
+"""What a fix is judged by that serves some requests before others: those, and what it turns away. Then p99 means
+theirs, and a request that was turned away on purpose is counted there and not among the errors."""
+
+MIN_VIP_REQUESTS = 100.0
+"""A p99 of fewer rests on less than one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,10 @@ def check_of(reading: Reading, plan: Plan, policy: JudgePolicy, at_s: float) -> 
         f"{name} {_shown(value)} above {_shown(limits[name])}"
         for name, value in (
             (P99, reading.p99_ms),
-            (ERRORS, reading.error_ratio),
+            (ERRORS, _errors(reading.error_ratio, dict(reading.also), limits)),
             (MEMORY, reading.memory_bytes),
             (MISSES, None if reading.hit_ratio is None else 1 - reading.hit_ratio),
+            *((name, dict(reading.also).get(name)) for name in (VIP_P99, VIP_ERRORS, SHED)),
         )
         if name in limits and value is not None and value > limits[name]
     ]
@@ -86,6 +95,13 @@ def _check(reading: Reading, at_s: float, *, passed: bool, conclusive: bool, not
         _finite(reading.hit_ratio),
         tuple((signal, value) for signal, value in reading.also if math.isfinite(value)),
     )
+
+
+def _errors(ratio: float | None, also: Mapping[str, float], limits: Collection[str]) -> float | None:
+    """The share of requests that count as errors: without those turned away, where these are judged by themselves."""
+    if ratio is None or SHED not in limits:
+        return ratio
+    return max(0.0, ratio - also.get(SHED, 0.0))
 
 
 def _finite(value: float | None) -> float | None:
@@ -112,21 +128,31 @@ def _missing(reading: Reading, policy: JudgePolicy, limits: Collection[str]) -> 
         absent.append("memory")
     if MISSES in limits and _finite(reading.hit_ratio) is None:
         absent.append("the cache's hits")
-    return f"no data on {' and '.join(absent)}" if absent else ""
+    also = dict(reading.also)
+    absent += [words for name, words in _ALSO.items() if name in limits and _finite(also.get(name)) is None]
+    if absent:
+        return f"no data on {' and '.join(absent)}"
+    vip = also.get(VIP_REQUESTS, 0.0)
+    if VIP_P99 in limits and vip < MIN_VIP_REQUESTS:
+        more = math.ceil(MIN_VIP_REQUESTS - vip)
+        return f"{vip:.0f} VIP requests of the {MIN_VIP_REQUESTS:.0f} needed: {more} more"
+    return ""
+
+
+_ALSO = {VIP_P99: "the p99 of VIP requests", VIP_ERRORS: "the errors of VIP requests", SHED: "what was turned away"}
 
 
 def rule(checks: Sequence[Check], plan: Plan, policy: JudgePolicy) -> Ruling:
     """The decision that all checks so far allow, newest last."""
     if not checks:
         return Ruling(None, "no check yet")
-    before = dict(plan.before_values)
     worse = _worse_than_before(checks[-1], plan)
     if worse:
         return Ruling(Decision.ROLL_BACK, worse)
     conclusive = [check for check in checks if check.conclusive]
     failures = _row(conclusive, passed=False)
     if failures >= policy.failures_in_a_row:
-        return _after_failures(conclusive[-failures:], before)
+        return _after_failures(conclusive[-failures:], plan)
     if _row(conclusive, passed=True) >= policy.passes_in_a_row and checks[-1].conclusive:
         return Ruling(Decision.KEEP, f"{policy.passes_in_a_row} checks in a row passed")
     blind = len(list(takewhile(lambda check: not check.conclusive, reversed(checks))))
@@ -150,8 +176,9 @@ def _worse_than_before(check: Check, plan: Plan) -> str:
     if memory_limit is not None and check.memory_bytes is not None and check.memory_bytes > memory_limit:
         used = _shown(check.memory_bytes)
         return f"memory is worse than before: {used} bytes, at most {_shown(memory_limit)} allowed"
-    before = dict(plan.before_values).get(ERRORS)
-    ratio, requests = check.error_ratio, check.requests
+    then = dict(plan.before_values)
+    before = _errors(then.get(ERRORS), then, limits)
+    ratio, requests = _errors(check.error_ratio, dict(check.also), limits), check.requests
     if ratio is None or requests is None or ratio <= limits.get(ERRORS, 0.0):
         return ""
     # Without a measurement from before, errors above the limit are only a failed check: nothing says they grew.
@@ -160,15 +187,33 @@ def _worse_than_before(check: Check, plan: Plan) -> str:
     return ""
 
 
-def _after_failures(failed: Sequence[Check], before: Mapping[str, float]) -> Ruling:
+def _after_failures(failed: Sequence[Check], plan: Plan) -> Ruling:
     told = f"{len(failed)} checks in a row failed: {failed[-1].note}"
-    p99s = sorted(check.p99_ms for check in failed if check.p99_ms is not None)
-    errors = sorted(check.error_ratio for check in failed if check.error_ratio is not None)
+    found = [as_judged(Reading(one.p99_ms, one.error_ratio, None, None, also=one.also), plan) for one in failed]
+    p99s = sorted(one.p99_ms for one in found if one.p99_ms is not None)
+    errors = sorted(one.error_ratio for one in found if one.error_ratio is not None)
     middle = Reading(p99s[len(p99s) // 2], errors[len(errors) // 2], None, None)
-    worse = before_worse(before, middle)
+    worse = before_worse(values_before(plan), middle)
     if worse:
         return Ruling(Decision.HOLD, f"{told}; but the state before was worse ({worse})")
     return Ruling(Decision.ROLL_BACK, f"{told}; the state before was not measured worse")
+
+
+def as_judged(reading: Reading, plan: Plan) -> Reading:
+    """The reading with what counts as its p99 and its errors under this plan."""
+    limits, also = {one.signal for one in plan.requirements}, dict(reading.also)
+    p99_ms = also.get(VIP_P99) if VIP_P99 in limits else reading.p99_ms
+    return replace(reading, p99_ms=p99_ms, error_ratio=_errors(reading.error_ratio, also, limits))
+
+
+def values_before(plan: Plan) -> dict[str, float]:
+    """What was measured before the change, with what counts as p99 and errors under this plan."""
+    before, limits = dict(plan.before_values), {one.signal for one in plan.requirements}
+    found = {
+        P99: before.get(VIP_P99 if VIP_P99 in limits else P99),
+        ERRORS: _errors(before.get(ERRORS), before, limits),
+    }
+    return {name: value for name, value in {**before, **found}.items() if value is not None}
 
 
 def before_worse(before: Mapping[str, float], now: Reading) -> str:

@@ -126,7 +126,7 @@ def build(fix: Fix, change: Change, state: TargetState, texts: Texts, grounds: G
         side_effects=change.side_effects,
         blast_radius=fix.blast_radius,
         justification=tuple(redact(line) for line in grounds.justification),
-        requirements=_with(requirements_of(grounds.slo, grounds.measured), change.requirements),
+        requirements=_with(requirements_of(grounds.slo, grounds.measured), change),
         before_values=tuple(sorted(grounds.measured.items())),
         simulated=grounds.simulated,
         digest="",
@@ -134,9 +134,9 @@ def build(fix: Fix, change: Change, state: TargetState, texts: Texts, grounds: G
     return replace(plan, digest=plan_digest(plan))
 
 
-def _with(general: tuple[Requirement, ...], own: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
-    taken = {one.signal for one in own}
-    return (*(one for one in general if one.signal not in taken), *own)
+def _with(general: tuple[Requirement, ...], change: Change) -> tuple[Requirement, ...]:
+    taken = {*(one.signal for one in change.requirements), *change.instead_of}
+    return (*(one for one in general if one.signal not in taken), *change.requirements)
 
 
 def refuse_secret(settings_text: str, name: str) -> None:

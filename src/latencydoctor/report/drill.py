@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from latencydoctor.model.drill import Drilled, DrillWindow
+from latencydoctor.model.load import WindowStats
 from latencydoctor.report.foreign import clean
 from latencydoctor.report.units import amount, clock, span
 
@@ -75,7 +76,9 @@ def summary(drilled: Drilled, console: Console) -> None:
 def _windows(windows: tuple[DrillWindow, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("window", no_wrap=True)
-    for title in ("offered/s", "answered/s", "p50", "p99", "failed", "hit ratio"):
+    classes = any(window.stats.vip for window in windows)
+    by_priority = ("VIP p99", "standard p99", "turned away") if classes else ()
+    for title in ("offered/s", "answered/s", "p50", "p99", "failed", "hit ratio", *by_priority):
         table.add_column(title, justify="right", no_wrap=True)
     for window in windows:
         stats = window.stats
@@ -87,8 +90,18 @@ def _windows(windows: tuple[DrillWindow, ...]) -> Table:
             amount(stats.p99_ms, "ms"),
             str(stats.failed_count),
             amount(stats.hit_ratio, "ratio"),
+            *(_by_priority(stats) if classes else ()),
         )
     return table
+
+
+def _by_priority(stats: WindowStats) -> tuple[str, str, str]:
+    vip, standard = stats.vip, stats.standard
+    return (
+        amount(vip.p99_ms if vip else None, "ms"),
+        amount(standard.p99_ms if standard else None, "ms"),
+        amount(standard.shed_ratio if standard else None, "ratio"),
+    )
 
 
 def _timeline(drilled: Drilled) -> Table:
@@ -105,10 +118,16 @@ def _outcome(drilled: Drilled) -> RenderableType:
     if not drilled.misses:
         line = Text("as designed", style="bold green")
         line.append(f": cause {figures.cause or 'none, healthy'}", style="default")
-        if figures.ratio is not None:
+        since = f"alert to verified fix {amount(figures.alert_to_verified_s, 's')}"
+        if drilled.scenario.vip_p99_below_ms is not None:
+            line.append(
+                f", VIP p99 {amount(figures.vip_p99_before_ms, 'ms')} → {amount(figures.vip_p99_after_ms, 'ms')}, "
+                f"{amount(figures.shed_after_ratio, 'ratio')} of the standard requests turned away, {since}"
+            )
+        elif figures.ratio is not None:
             line.append(
                 f", p99 {amount(figures.p99_before_ms, 'ms')} → {amount(figures.p99_after_ms, 'ms')} "
-                f"({figures.ratio:.1f} times), alert to verified fix {amount(figures.alert_to_verified_s, 's')}"
+                f"({figures.ratio:.1f} times), {since}"
             )
         return line
     return Group(*(Text(f"NOT AS DESIGNED: {miss}", style="bold red") for miss in drilled.misses))

@@ -140,6 +140,8 @@ def _missing(result: Diagnosis) -> list[str]:
 
 
 def _windows(windows: Iterable[LoadWindow]) -> list[str]:
+    found = list(windows)
+    classes = any(one.vip_p99_ms is not None for one in found)
     rows = (
         (
             one.label,
@@ -149,10 +151,20 @@ def _windows(windows: Iterable[LoadWindow]) -> list[str]:
             amount(one.p99_ms, "ms"),
             str(one.failed),
             amount(one.hit_ratio, "ratio"),
+            *(_by_priority(one) if classes else ()),
         )
-        for one in windows
+        for one in found
     )
-    return table(("window", "when", "offered", "p50", "p99", "failed", "hit ratio"), rows)
+    head = ("window", "when", "offered", "p50", "p99", "failed", "hit ratio")
+    return table((*head, *(("VIP p99", "standard p99", "turned away") if classes else ())), rows)
+
+
+def _by_priority(window: LoadWindow) -> tuple[str, str, str]:
+    return (
+        amount(window.vip_p99_ms, "ms"),
+        amount(window.standard_p99_ms, "ms"),
+        amount(window.shed_ratio, "ratio"),
+    )
 
 
 def _plan(plan: Plan, verification: Verification | None) -> list[str]:

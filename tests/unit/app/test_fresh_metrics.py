@@ -17,7 +17,8 @@ from latencydoctor.model.rule import Arms, Dialect, SignalExpression
 WINDOW = Window(1000.0, 1020.0)
 UNITS = {
     "request_rate_rps": "requests/s", "e2e_p99_ms": "ms", "error_ratio": "ratio",
-    "accelerator_memory_used_bytes": "bytes", "process_resets": "", "batch_size_mean": "items",
+    "accelerator_memory_used_bytes": "bytes", "process_resets": "", "batch_size_mean": "items", "vip_p99_ms": "ms",
+    "shed_ratio": "ratio", "vip_request_rate_rps": "requests/s",
 }  # fmt: skip
 VALUES = {"request_rate_rps": 300.0, "e2e_p99_ms": 140.0, "error_ratio": 0.0, "accelerator_memory_used_bytes": 2e9}
 
@@ -142,3 +143,11 @@ def test_metrics_that_do_not_tell_the_arms_apart_are_no_data() -> None:
     assert canary == baseline
     assert canary.requests is None
     assert canary.note == "the metrics have no label that tells a canary's requests from the others'"
+
+
+def test_what_each_priority_sees_is_read_where_the_metrics_tell_it() -> None:
+    known = dialect("front", *VALUES, "vip_p99_ms", "shed_ratio", "vip_request_rate_rps")
+    source = Metrics({**VALUES, "vip_p99_ms": 180.0, "shed_ratio": 0.4, "vip_request_rate_rps": 20.0})
+    found = MetricsVerifier(source, (known,), Selection("faq")).read(WINDOW)
+    assert dict(found.also) == {"vip_p99_ms": 180.0, "shed_ratio": 0.4, "vip_requests": 400.0}
+    assert MetricsVerifier(Metrics(VALUES), (dialect("front", *VALUES),), Selection("faq")).read(WINDOW).also == ()

@@ -92,6 +92,7 @@ def test_settings_by_key_are_read_and_what_does_not_say_its_sizes_is_not() -> No
         "inference.batching.timeout_micros": "1500",
         "inference.priorities.vip": "1",
         "inference.priorities.standard": "2",
+        "inference.priorities.standard_timeout_ms": "450",
         "inference.priority_levels": "true",
     }
     classes = (("vip", 1), ("standard", 2))
