@@ -19,8 +19,9 @@ carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %,
 - long-delay: 48 requests gather in 0.2 s while there is a crowd. When it has gone 17/s reach the model, and each batch
   waits its whole 2 s.
 - slow-replica: with its device taken for 0.25 s before each execution the second replica carries 106/s of its 150/s.
-- vip-flood: `launch-bound` in batches of 16 carries 160/s, and 322/s standard ones reach it beside 21/s VIP ones.
-  Without priorities all of them wait until their deadline, which is short here: waiting is all there is to see.
+- vip-flood: `compute-bound-half` (10 + 7.2) in batches of 16 carries 128/s, and 256/s standard ones reach it beside
+  16/s VIP ones. Without priorities all of them wait until their deadline, which is short here: waiting is all there is
+  to see.
 - bad-change: the traffic of the crowd all along. A limit of 8 carries 286/s of the 299/s: the backlog grows slowly.
 - slow-cache: a lookup waits up to the length of a stall, and half of that on average.
 """
@@ -165,14 +166,14 @@ FLASH_CROWD: dict[str, Scenario] = {
             title="A flood of standard requests at twice the capacity, and VIP customers among them",
             accepted_causes=("saturation",),
             expected_fix="vip-priority",
-            accelerator="sim:launch-bound",
+            accelerator="sim:compute-bound-half",
             settings=(
                 ("inference.batching.preferred_batch_size", "8"),
                 ("inference.batching.max_batch_size", "16"),
                 ("inference.batching.timeout_micros", "20000"),
             ),
             calm_rps=CALM_RPS,
-            crowd_rps=390.0,
+            crowd_rps=310.0,
             mix=Mix(vip_share_ratio=0.06),
             deadline_ms=3000,
             vip_p99_below_ms=500.0,

@@ -24,6 +24,9 @@ REQUESTS = 4_000
 FULL_VIP_LOAD = 0.95
 """With VIP requests for more than this share of the capacity, levels no longer keep them from waiting."""
 
+LONGEST_LIMIT_MS = 2_000.0
+"""With a longer limit the end of a stretch is cut off here: little is turned away then."""
+
 SIGNALS = (("vip_p99_ms", "ms"), ("standard_p99_ms", "ms"), ("shed_ratio", "ratio"))
 
 
@@ -62,8 +65,10 @@ def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float, flo
     times_ms = scenario.curve.table_ms(scenario.batching.maximum)
     server = TwoLevels(arrivals, times_ms, scenario.batching, scenario.instances, first=first, limit_ms=limit_ms)
     server.run()
-    begin_ms = arrivals[round(count * SETTLING_SHARE)]
-    shed = sum(arrived >= begin_ms for arrived in server.shed) / (count * (1 - SETTLING_SHARE))
+    # Whoever came at the very end had no time to be turned away.
+    begin_ms, end_ms = arrivals[round(count * SETTLING_SHARE)], arrivals[-1] - min(limit_ms, LONGEST_LIMIT_MS)
+    came = sum(begin_ms <= arrived <= end_ms for arrived in arrivals)
+    shed = sum(begin_ms <= arrived <= end_ms for arrived in server.shed) / max(came, 1)
     vip = _p99(server.first_latencies_ms, scenario)
     return math.inf if vip is None else vip, _p99(server.other_latencies_ms, scenario), shed * (1 - scenario.hit_ratio)
 

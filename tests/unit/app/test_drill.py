@@ -7,17 +7,20 @@ from dataclasses import replace
 import pytest
 
 from latencydoctor.app import drill
+from latencydoctor.app.course import Course, judge, tell
+from latencydoctor.app.drill_ports import Treated
 from latencydoctor.app.ports import Progress
 from latencydoctor.app.scenarios import FLASH_CROWD, find
 from latencydoctor.diagnosis.rank import diagnose
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.canary import CanaryCheck, CanaryKind, CanaryTrial
 from latencydoctor.model.diagnosis import Diagnosis
-from latencydoctor.model.drill import Drilled
+from latencydoctor.model.drill import Drilled, DrillWindow
 from latencydoctor.model.evidence import IncidentState
-from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Prediction, Reading, TargetObject
+from latencydoctor.model.load import ClassStats, LoadPlan, Phase
+from latencydoctor.model.remedy import Decision, NothingToDo, Plan, Prediction, Reading, TargetObject, Verification
 from tests.fakes.clock import FakeClock
-from tests.fakes.drill import FakeDoctor, FakeLoads, FakePatient, Scene
+from tests.fakes.drill import FakeDoctor, FakeLoad, FakeLoads, FakePatient, Scene
 from tests.unit.builders import evidence, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
 from tests.unit.shipped import KNOWLEDGE
@@ -262,3 +265,43 @@ def test_a_canary_is_told_in_the_timeline_and_in_the_record() -> None:
     assert drilled.misses == ()
     assert drilled.record.trial is stage.doctor.trial
     assert "canary promoted: p99 is half" in [entry.what for entry in drilled.record.timeline]
+
+
+def by_priority(vip: ClassStats, standard: ClassStats) -> tuple[str, ...]:
+    """What is held against the fix where VIP requests are served at the cost of the others."""
+    scenario = find("vip-flood")
+    slow = ClassStats(160, 0, 0, 160, 3000.0, 3000.0)
+    base = FakeLoad(Scene(FakeClock()), LoadPlan("u", (Phase("calm", 300.0, None),), ("q",))).window(0.0, 10.0)
+    course = Course(scenario)
+    course.windows = [
+        DrillWindow("before", replace(base, vip=slow, standard=slow)),
+        DrillWindow("after", replace(base, vip=vip, standard=standard)),
+    ]
+    course.treated = Treated("r", "j", 1.0, Verification(Decision.KEEP, "", ()))
+    course.diagnosis = diagnose(evidence(*values(BACKLOG, BASELINE)), KNOWLEDGE)
+    course.alert_s, course.verified_s = 1.0, 60.0
+    judge(course)
+    assert tell(course).figures.vip_p99_before_ms == 3000.0
+    return tuple(miss for miss in course.misses if "diagnosis" not in miss and "alert" not in miss)
+
+
+SERVED = ClassStats(160, 160, 0, 0, 150.0, 300.0)
+SHED = ClassStats(2900, 1400, 1490, 10, 400.0, 600.0)
+
+
+def test_vip_in_time_and_the_others_told_when_to_come_back_is_as_designed() -> None:
+    assert by_priority(SERVED, SHED) == ()
+
+
+@pytest.mark.parametrize(
+    ("vip", "standard", "says"),
+    [
+        (replace(SERVED, p99_ms=500.0), SHED, "VIP p99 after the fix is 500 ms"),
+        (replace(SERVED, p99_ms=None), SHED, "VIP p99 after the fix is inf ms"),
+        (replace(SERVED, answered_count=159, shed_count=1), SHED, "1 VIP requests were turned away"),
+        (SERVED, replace(SHED, failed_count=15), "15 standard requests failed after the fix"),
+    ],
+)
+def test_each_of_it_missed_is_said(vip: ClassStats, standard: ClassStats, says: str) -> None:
+    (miss,) = by_priority(vip, standard)
+    assert miss.startswith(says)

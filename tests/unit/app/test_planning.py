@@ -149,3 +149,33 @@ def test_a_target_that_can_set_nothing_of_a_fix_is_no_plan(tmp_path: Path) -> No
     with pytest.raises(KnownError, match=r"batch-floor would set inference\..*, which bundled:.* cannot") as told:
         plan(narrow, Basis())
     assert told.value.hint == "It has no batcher of Triton's kind."
+
+
+FLOODED = {
+    **MEASURED, "arrival_rate_rps": 640.0, "vip_share_ratio": 0.06, "vip_p99_ms": 2900.0, "standard_p99_ms": 3000.0,
+    "queue_time_ms": 1900.0, "config_instance_count": 1.0, "shed_ratio": 0.0,
+}  # fmt: skip
+
+
+def test_a_plan_for_vip_says_what_each_priority_will_see_and_judges_by_vip(patient: FakePatient) -> None:
+    made = make_plan("vip-priority", patient, FakeClock(), Basis(diagnosis(), evidence(*values(FLOODED))))
+    assert isinstance(made, Plan)
+    told = {one.signal: one for one in made.predictions}
+    assert set(told) == {"vip_p99_ms", "standard_p99_ms", "shed_ratio"}
+    assert told["vip_p99_ms"].before == 2900.0
+    # Batches of 8 take 28 ms: 286/s of the 576/s that reach the server.
+    assert told["vip_p99_ms"].after is not None
+    assert told["vip_p99_ms"].after < 150
+    assert told["shed_ratio"].after == pytest.approx(0.9 * (1 - 286 / 576), abs=0.03)
+    assert "error_ratio" in {one.signal for one in made.requirements}
+    assert "e2e_p99_ms" not in {one.signal for one in made.requirements}
+    assert {one.key: one.after for one in made.operations}["inference.priorities.standard_timeout_ms"] == "450"
+    guards.check(made, patient.read())
+
+
+def test_without_the_share_of_vip_the_plan_says_so_and_predicts_nothing(patient: FakePatient) -> None:
+    known = {name: value for name, value in FLOODED.items() if name != "vip_share_ratio"}
+    made = make_plan("vip-priority", patient, FakeClock(), Basis(diagnosis(), evidence(*values(known))))
+    assert isinstance(made, Plan)
+    assert {one.method for one in made.predictions} == {"not predicted: the share of VIP requests is not known"}
+    assert any("it was not checked that there are any" in line for line in made.justification)
