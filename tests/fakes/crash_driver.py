@@ -121,7 +121,8 @@ def main(folder: Path, action: str, every: int) -> dict[str, object]:
 
 
 def plan_of(action: str, state: Path, first: Tools) -> Plan:
-    """A plan for larger batches: by their sizes, or by the whole settings from before a change that made them small."""
+    """A plan for larger batches, by their sizes or by the whole settings from before they were made small; or for
+    priorities."""
     if action == "revert":
         moments = iter((NOW_S - 3600, NOW_S - 33))
         keeper = KeptGenerations(state / KEPT, lambda: next(moments))
@@ -129,7 +130,8 @@ def plan_of(action: str, state: Path, first: Tools) -> Plan:
         keeper.keep(7, BROKEN, "ben")
         plan = treat.make_plan("revert-change", first.target, first.clock, Basis(evidence=evidence(), window_s=5.0))
     else:
-        plan = treat.make_plan("batch-floor", first.target, first.clock)
+        fix = "vip-priority" if action == "vip" else "batch-floor"
+        plan = treat.make_plan(fix, first.target, first.clock)
     assert isinstance(plan, Plan)
     return plan
 

@@ -106,6 +106,7 @@ def check_line(check: Check) -> Text:
     values = (
         f"p99 {amount(check.p99_ms, 'ms')}",
         f"errors {amount(check.error_ratio, 'ratio')}",
+        *by_priority(check),
         f"cache hits {amount(check.hit_ratio, 'ratio')}",
         f"memory {amount(check.memory_bytes, 'bytes')}",
         amount(check.requests, "requests"),
@@ -114,6 +115,15 @@ def check_line(check: Check) -> Text:
     if check.note:
         line.append(f"  {clean(check.note)}", style="dim")
     return line
+
+
+def by_priority(check: Check) -> tuple[str, ...]:
+    """What VIP requests saw and how many were turned away, where some were."""
+    also = dict(check.also)
+    if not also.get("shed_ratio"):
+        return ()
+    vip = also.get("vip_p99_ms")
+    return (f"of them turned away {amount(also['shed_ratio'], 'ratio')}", f"VIP p99 {amount(vip, 'ms')}")
 
 
 def show_runs(runs: Iterable[RunSummary], console: Console) -> None:

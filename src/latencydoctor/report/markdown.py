@@ -12,6 +12,7 @@ from latencydoctor.model.evidence import IncidentState
 from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
 from latencydoctor.model.reached import BatchesRun
 from latencydoctor.model.remedy import Plan, Verification
+from latencydoctor.report.change import by_priority
 from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_canary import canary
 from latencydoctor.report.markdown_suspects import suspects
@@ -212,7 +213,7 @@ def _verification(verification: Verification) -> list[str]:
             amount(one.memory_bytes, "bytes"),
             amount(one.requests, ""),
             ("passed" if one.passed else "failed") if one.conclusive else "not conclusive",
-            markdown(one.note),
+            markdown("; ".join((*by_priority(one), *([one.note] if one.note else [])))),
         )
         for one in verification.checks
     )

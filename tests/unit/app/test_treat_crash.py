@@ -44,7 +44,7 @@ def test_every_kill_of_a_warm_up_ends_in_the_old_or_the_new_settings_and_entries
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("action", ["apply", "rollback", "revert"])
+@pytest.mark.parametrize("action", ["apply", "rollback", "revert", "vip"])
 def test_every_kill_ends_in_exactly_the_old_or_the_new_state(tmp_path: Path, action: str) -> None:
     done = subprocess.run(
         child("tests.fakes.crash_driver", str(tmp_path / "ward"), action, "5"),
