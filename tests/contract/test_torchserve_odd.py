@@ -21,6 +21,7 @@ from latencydoctor.targets.torchserve import TorchServeTarget
 from latencydoctor.targets.torchserve_changer import NAMES, TorchServeChanger
 from latencydoctor.targets.torchserve_client import Connection, Management
 from latencydoctor.targets.torchserve_state import SIZE, WAIT, Registration
+from tests.contract.authority import found_company
 from tests.contract.strangers import Answer, Asked, endless, stranger
 from tests.fakes import torchserve_case
 from tests.fakes.torchserve import Archive, FakeTorchServe, serving
@@ -55,6 +56,17 @@ def test_a_server_that_answers_oddly_is_told(answer: Answer, says: str) -> None:
 def test_an_answer_without_an_end_is_not_waited_for() -> None:
     with stranger(endless) as server, pytest.raises(KnownError):
         Management(Connection(server.url), MODEL).read()
+
+
+def test_tls_wants_the_ca_it_is_told_of_and_shows_a_certificate(tmp_path: Path) -> None:
+    company = found_company(tmp_path)
+    ca, mine = company.path("ca.pem"), (company.path("client.pem"), company.path("client.key"))
+    with stranger(fake().answer, company.server(asks_back=True)) as server:
+        assert Management(Connection(server.url, (), ca, mine), MODEL).read().versions == ()
+        for connection in (Connection(server.url, (), "", mine), Connection(server.url, (), ca)):
+            with pytest.raises(KnownError, match="does not answer") as caught:
+                Management(connection, MODEL).read()
+            assert "ca_file" in (caught.value.hint or "")
 
 
 def test_a_closed_port_is_told() -> None:

@@ -26,6 +26,9 @@ MAX_ANSWER_BYTES = 4 << 20
 _ENABLE = "TorchServe 0.11 and newer register and unregister only when started with --enable-model-api."
 _TOKEN = "Name the file with the management key: bearer_file, such as TorchServe's own key_file.json."
 
+_UP = "Is it the management address (port 8081 by default), and is the server up?"
+_CA = "Name the CA of its certificate: ca_file; and cert_file, key_file where it wants to see one of yours."
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
@@ -118,7 +121,7 @@ class Management:
             said = plain(str(error)) or type(error).__name__
             raise UnansweredError(
                 f"TorchServe's management API at {self.url} does not answer: {said}",
-                hint="Is it the management address (port 8081 by default), and is the server up?",
+                hint=_CA if isinstance(error, ssl.SSLError) else _UP,
             ) from error
         finally:
             connection.close()
