@@ -81,6 +81,13 @@ def test_command_and_its_parameters_have_help(name: str) -> None:
     assert silent == []
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_needs_no_second_break_at_80_columns(name: str) -> None:
+    """Lines behind the first paragraph are shown as they stand."""
+    _, _, rest = (COMMANDS[name].help or "").partition("\n\n")
+    assert [line for line in rest.splitlines() if len(line) > 78] == []
+
+
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not hasattr(command, "commands")])
 def test_command_is_in_the_readme(name: str) -> None:
     """By its full name, or as code without the program's name (`runs show`)."""

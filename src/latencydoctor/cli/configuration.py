@@ -8,7 +8,7 @@ import typer
 
 from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
-from latencydoctor.cli.options import ConfigOption, Format
+from latencydoctor.cli.options import ConfigOption, Format, FormatOption
 
 app = typer.Typer(name="config", help="Show the configuration in effect and probe its sources.", no_args_is_help=True)
 
@@ -24,11 +24,12 @@ def check(
     prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Prometheus to probe.")] = "",
     triton: Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")] = "",
     torchserve: Annotated[str, typer.Option("--torchserve", metavar="URL", help="TorchServe's management API.")] = "",
-    form: Annotated[Format, typer.Option("--format", help="Form of the answer: text or json.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
 ) -> None:
     """Ask every configured source a small question and say what it answered.
 
-    Exits 0 when all answer, 1 when one is configured wrongly, 4 when none can be reached.
+    Exits 0 when all answer, 1 when one is configured wrongly, 4 when none can
+    be reached.
     """
     from latencydoctor.cli import probing
     from latencydoctor.cli.sources_wiring import DiagnoseRequest

@@ -15,10 +15,10 @@ from latencydoctor.cli.options import (
     ConfigOption,
     ContentOption,
     DeadlineOption,
-    Format,
     MetricsUrlOption,
     ModelOption,
     PrometheusOption,
+    ReportFormat,
     SelectorOption,
     SinceOption,
     TritonOption,
@@ -60,7 +60,7 @@ def diagnose(
     series: Annotated[
         Path | None, typer.Option("--series", help="Write every collected series as CSV, one row a moment.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="Form of the report.")] = Format.TEXT,
+    form: Annotated[ReportFormat, typer.Option("--format", help="Form of the report.")] = ReportFormat.TEXT,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the report to a file.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every finding, gap and query.")] = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 also when an incident was found.")] = False,
@@ -68,12 +68,16 @@ def diagnose(
 ) -> None:
     """Find the cause of an incident from Prometheus, Triton, TorchServe, NVML and logs, with its proof.
 
-    Exits 0 when healthy, 3 when there is an incident (also without a known cause), 4 when it cannot be told.
+    Exits 0 when healthy, 3 when there is an incident (also without a known
+    cause), 4 when it cannot be told.
 
     Examples:
       latencydoctor diagnose --prometheus http://localhost:9090
-      latencydoctor diagnose --metrics-url http://localhost:8000/metrics      (no Prometheus: reads the page for 18 s)
-      latencydoctor diagnose --save incident.json.gz      (then anywhere: diagnose --bundle incident.json.gz)
+      latencydoctor diagnose --save incident.json.gz
+      latencydoctor diagnose --bundle incident.json.gz
+      latencydoctor diagnose --metrics-url http://localhost:8000/metrics
+
+    The last one needs no Prometheus: it reads the page for 18 s.
     """
     from latencydoctor.cli import output as out
     from latencydoctor.cli import wiring

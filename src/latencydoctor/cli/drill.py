@@ -76,8 +76,9 @@ def flash_crowd(
 ) -> None:
     """A calm baseline, then five times the traffic: wait for the alert, diagnose, fix, verify, report.
 
-    Needs the [stack] and [load] extras; takes about two minutes. The last line of stdout is one JSON object with the
-    figures. Everything is torn down at the end, also on Ctrl-C. Exits 0 when it went as designed, else 1.
+    Needs the [stack] and [load] extras; takes about two minutes. The last line
+    of stdout is one JSON object with the figures. Everything is torn down at
+    the end, also on Ctrl-C. Exits 0 when it went as designed, else 1.
     """
     from latencydoctor.cli import stage
     from latencydoctor.report import drill as words

@@ -18,6 +18,7 @@ from latencydoctor.cli.options import (
     ContentOption,
     DeadlineOption,
     Format,
+    FormatOption,
     MetricsUrlOption,
     ModelOption,
     PrometheusOption,
@@ -79,28 +80,28 @@ def forecast(
     since: SinceOption = "30m",
     deadline: DeadlineOption = "20s",
     bundle: BundleOption = None,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the forecast to a file.")] = None,
     content: ContentOption = None,
 ) -> None:
     """Say what p50, p95, p99 and load would be with other settings or another load. Changes nothing.
 
-    Simulates Triton's dynamic batcher request by request: preferred sizes,
-    the delay, what is prepared while instances are busy, instances,
-    priority levels, cache hits and the burstiness that was measured. What
-    one execution takes is fitted to Triton's own statistics by batch size
-    (--triton), or taken from the rates where only metrics are there.
+    Simulates Triton's dynamic batcher request by request: preferred sizes, the
+    delay, what is prepared while instances are busy, instances, priority
+    levels, cache hits and the burstiness that was measured. What one execution
+    takes is fitted to Triton's own statistics by batch size (--triton), or
+    taken from the rates where only metrics are there.
 
-    Every figure has an interval that holds 95 % of such windows. A load
-    that cannot be served is called that and gets no figure. What cannot be
-    told is said with the signal that is missing.
+    Every figure has an interval that holds 95 % of such windows. A load that
+    cannot be served is called that and gets no figure. What cannot be told is
+    said with the signal that is missing.
 
     Settings: inference.batching.enabled, .max_batch_size,
     .preferred_batch_size, .timeout_micros, inference.instances,
     inference.replicas, cache.hit_ratio.
 
-    Exits 0 with a forecast (of an overload, too), 4 when there is too
-    little to make one from.
+    Exits 0 with a forecast (of an overload, too), 4 when there is too little to
+    make one from.
 
     Examples:
       latencydoctor forecast --set inference.batching.max_batch_size=32
@@ -113,8 +114,6 @@ def forecast(
     from latencydoctor.cli.times import length_s
     from latencydoctor.cli.wiring import DiagnoseRequest
 
-    if form is Format.MARKDOWN:
-        raise UsageError("a forecast has no Markdown form", hint="Use --format text or json.")
     question = Question(
         values=tuple(_pair(text) for text in settings or ()),
         rates_rps=_rates(rate or [], sessions, per_session),

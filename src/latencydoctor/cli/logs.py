@@ -14,19 +14,13 @@ import typer
 
 from latencydoctor.cli import streams
 from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.options import ContentOption, Format, FormatOption
 from latencydoctor.cli.output import document
 from latencydoctor.errors import UsageError
 
 if TYPE_CHECKING:
     from latencydoctor.model.evidence import LogEvent, Window
     from latencydoctor.model.readings import Readings
-
-
-class Format(StrEnum):
-    """Forms of the pyramid."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class Level(StrEnum):
@@ -61,16 +55,17 @@ def logs(
     fail_on: Annotated[
         Level, typer.Option("--fail-on", case_sensitive=False, help="Exit 3 at this level or worse.")
     ] = Level.ERROR,
-    form: Annotated[Format, typer.Option("--format", help="Form of the pyramid.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it to a file.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also what each class means.")] = False,
     redact_prompts: Annotated[bool, typer.Option("--redact-prompts", help="Blank what users wrote.")] = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 whatever was found.")] = False,
-    content: Annotated[Path | None, typer.Option("--content", help="Folder with rules/ instead of our own.")] = None,
+    content: ContentOption = None,
 ) -> None:
     """Sort log lines into the pyramid, worst first: one entry a class, with counts, times and the first line.
 
-    Exits 0 when nothing reaches --fail-on, 3 when something does, 4 when there was nothing to read.
+    Exits 0 when nothing reaches --fail-on, 3 when something does, 4 when there
+    was nothing to read.
 
     Examples:
       latencydoctor logs /var/log/triton/ --since 30m

@@ -10,11 +10,21 @@ import typer
 
 
 class Format(StrEnum):
-    """Forms of a report."""
+    """Forms of an answer."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class ReportFormat(StrEnum):
+    """Forms of a diagnosis."""
 
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
 
 
 ConfigOption = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from latencydoctor.cli import streams
-from latencydoctor.cli.options import Format
+from latencydoctor.cli.options import Format, FormatOption
 
 
 def quantise(
@@ -19,13 +19,14 @@ def quantise(
     python: Annotated[
         str, typer.Option("--python", metavar="FILE", help="With --engine: the interpreter that has TensorRT.")
     ] = "",
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
 ) -> None:
     """Rebuild the bundled encoder in INT8 and measure it; `plan int8` then has something to plan with.
 
-    Builds candidates on the FAQ's index questions, measures each on its held-out ones, and keeps the fastest whose
-    top-1 drops by less than 1 % with 95 % confidence. Takes a minute or two of one core; writes into this user's cache
-    only. Exits 1 when no candidate passes.
+    Builds candidates on the FAQ's index questions, measures each on its
+    held-out ones, and keeps the fastest whose top-1 drops by less than 1 % with
+    95 % confidence. Takes a minute or two of one core; writes into this user's
+    cache only. Exits 1 when no candidate passes.
 
     Example:
       latencydoctor quantise && latencydoctor plan int8 -o plan.json

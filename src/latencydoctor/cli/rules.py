@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from latencydoctor.cli import streams
 from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.options import ContentOption, Format, FormatOption
 from latencydoctor.errors import ContentErrors, UsageError
 
 if TYPE_CHECKING:
@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="List, show and check log rules, metric dialects, cause rules and playbooks.", no_args_is_help=True
 )
-
-
-class Format(StrEnum):
-    """Forms of a list."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="Form of the output.")]
-ContentOption = Annotated[
-    Path | None, typer.Option("--content", help="Folder holding rules/ and playbooks/ instead of the built-in ones.")
-]
 
 
 @app.command("list")

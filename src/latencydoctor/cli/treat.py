@@ -10,7 +10,7 @@ import typer
 from latencydoctor.cli import outcome as outcome_page
 from latencydoctor.cli import streams, unfinished
 from latencydoctor.cli.exit_codes import ExitCode
-from latencydoctor.cli.options import ConfigOption, ContentOption, Format
+from latencydoctor.cli.options import ConfigOption, ContentOption, Format, FormatOption
 
 if TYPE_CHECKING:
     from latencydoctor.app.ports import Progress
@@ -62,7 +62,7 @@ def plan(
     bundle: Annotated[
         Path | None, typer.Option("--bundle", help="Plan from what `diagnose --save` stored, not from fresh figures.")
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit 3 when there is something to change.")
     ] = False,
@@ -73,8 +73,9 @@ def plan(
 ) -> None:
     """Show what a fix would change and what it is expected to do. Changes nothing.
 
-    Reads the settings in effect and, where a Prometheus is configured, today's figures; prints the diff of the settings
-    and of the compiled server configuration. With nothing to change it says so and exits 0.
+    Reads the settings in effect and, where a Prometheus is configured, today's
+    figures; prints the diff of the settings and of the compiled server
+    configuration. With nothing to change it says so and exits 0.
 
     Example:
       latencydoctor plan batch-floor -o plan.json && latencydoctor apply plan.json
@@ -125,7 +126,7 @@ def apply(
     canary_share: Annotated[
         float, typer.Option("--canary-share", min=0.01, max=0.5, help="Share of the sessions for a model version.")
     ] = 0.2,
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
     config: ConfigOption = None,
     target: TargetOption = "",
     prometheus: PrometheusOption = "",
@@ -135,11 +136,13 @@ def apply(
 ) -> None:
     """Apply a plan as a transaction: journalled, read back, verified on fresh metrics, rolled back if it does not hold.
 
-    With several replicas one of them tries a change of batching first (a canary)
-    and is judged beside its peers; until it is promoted nothing is committed.
+    With several replicas one of them tries a change of batching first (a
+    canary) and is judged beside its peers; until it is promoted nothing is
+    committed.
 
-    Exits 0 when the change is in place and verified, 4 when it is held for a human, 5 when it was refused (edited or
-    stale plan, locked, not approved), 6 when it was rolled back, 7 when the rollback failed.
+    Exits 0 when the change is in place and verified, 4 when it is held for a
+    human, 5 when it was refused (edited or stale plan, locked, not approved), 6
+    when it was rolled back, 7 when the rollback failed.
 
     Example:
       latencydoctor apply plan.json --prometheus http://prometheus:9090
@@ -209,7 +212,7 @@ def runs(
     context: typer.Context,
     config: ConfigOption = None,
     target: TargetOption = "",
-    form: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    form: FormatOption = Format.TEXT,
 ) -> None:
     """List journalled runs, newest first; a run without an end is open and blocks further changes."""
     from latencydoctor.cli import wiring

@@ -123,7 +123,6 @@ def test_a_bundle_with_too_little_cannot_tell(tmp_path: Path) -> None:
         ([*TYPED, "--rate=9", "--vip-share", "2"], "--vip-share is 2"),
         ([*TYPED, "--rate=9", "--replicas", "0"], "--replicas is 0"),
         ([*TYPED, "--rate=9", "--slo", "soon"], "--slo is 'soon'"),
-        ([*TYPED, "--rate=9", "--format", "markdown"], "no Markdown form"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments: list[str], told: str) -> None:
