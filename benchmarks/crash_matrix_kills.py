@@ -103,7 +103,7 @@ class Trial:
     @property
     def recovery(self) -> tuple[str, ...]:
         """The command line that brings a killed run to its end."""
-        return ("runs", "recover", "--yes", "--target", str(self.patient.state))
+        return ("runs", "recover", "--yes", "--target", self.patient.target)
 
 
 def prepared(patient: Patient, action: str) -> Trial:

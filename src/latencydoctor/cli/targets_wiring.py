@@ -48,7 +48,7 @@ def bound(configuration: Configuration, named: str, now_s: Now, effects: Effects
     triton = triton_wiring.chosen(configuration, named)
     if triton is not None:
         target, changer, history = triton_wiring.edges(triton, configuration.model, now_s, effects)
-        return Bound(target, changer, history, model=target.model)
+        return Bound(target, changer, history, model=target.model, tritons=lambda: (triton.grpc,))
     state = configuration.bundled_state if named in ("", BUNDLED) else named
     if not state:
         raise UsageError(
