@@ -29,6 +29,7 @@ from latencydoctor.targets.triton_repository import ABSENT, TritonRepository
 from tests.contract import foreign_triton as foreign
 from tests.contract.foreign_triton import CONFIG, Foreign
 from tests.fakes.clock import FakeClock
+from tests.unit.builders import evidence, values
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -122,6 +123,22 @@ def test_a_fix_is_in_effect_and_its_rollback_restores_every_byte(explicit: Forei
     assert ward.files() == files
     assert ward.digests() == digests
     assert explicit.loads(model) == loads + 2
+
+
+def test_vip_priority_is_set_and_taken_back(ward: Ward) -> None:
+    files, digests = ward.files(), ward.digests()
+    flood = {"e2e_p99_ms": 2000.0, "arrival_rate_rps": 600.0, "queue_time_ms": 900.0, "vip_share_ratio": 0.2}
+    plan = treat.make_plan(
+        "vip-priority", ward.target, ward.tools.clock, treat.Basis(evidence=evidence(*values(flood)))
+    )
+    assert isinstance(plan, Plan)
+    assert any("Requests must ask for the first level themselves" in line for line in plan.side_effects)
+    treat.apply(plan, ward.tools)
+    served = dict(ward.target.read().effective)
+    assert served[message.LEVELS] == "true"
+    assert int(served[message.STANDARD_TIMEOUT]) > 0
+    treat.rollback(ward.tools, force=True)
+    assert (ward.files(), ward.digests()) == (files, digests)
 
 
 def test_only_the_asked_fields_of_a_file_change(ward: Ward) -> None:

@@ -31,6 +31,15 @@ _SECRET = re.compile(
 """What a parameter is called whose value nobody should keep; not the `eos_token` of a tokenizer."""
 
 
+LARGER = "The model itself must take batches of that size: where it does not, the load fails and is undone."
+LEVELLED = (
+    "Requests must ask for the first level themselves (their parameter priority, 1): those that name none are on "
+    "level 2. What is turned away gets Triton's own UNAVAILABLE: no front end is known here that would translate it."
+)
+COSTS = ((message.MAXIMUM, LARGER), (message.LEVELS, LEVELLED))
+"""What setting a key brings with it on a server of which nothing else is known."""
+
+
 class TritonRepository:
     """One model of the repository that a Triton serves."""
 
@@ -88,6 +97,7 @@ class TritonRepository:
             not_in_effect=message.differences(asked, live),
             settable=settable,
             limits=limits,
+            costs=COSTS,
         )
 
     def edited(self, settings_text: str, values: Sequence[tuple[str, str]]) -> str:
