@@ -28,6 +28,7 @@ from latencydoctor.stack.encoder import corpus
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
+from latencydoctor.stack.status import status
 from tests.contract.gateway_client import admin, eventually
 from tests.e2e.program import finish, here, start
 
@@ -177,6 +178,7 @@ def test_an_interrupt_takes_the_canary_back(two: Two, tmp_path: Path) -> None:
     state = two.endpoints.admin_socket
     eventually(lambda: admin(state, "GET", "/state").json["canary"]["share_ratio"] == 0.5, "it is routed to", 30.0)
     assert "batching:\n    timeout_micros: 100000" in two.layout.settings.read_text().partition("inference:")[0]
+    assert status(two.layout).canary == "replica 2 tries another batching, 50% of the sessions"
     child.send_signal(signal.SIGINT)
     ran = finish(child)
     assert ran.code == 130, ran
@@ -184,3 +186,4 @@ def test_an_interrupt_takes_the_canary_back(two: Two, tmp_path: Path) -> None:
     after = two.treatment().target.read()
     assert {one.name: one.digest for one in after.objects} == {one.name: one.digest for one in before.objects}
     eventually(lambda: admin(state, "GET", "/state").json["canary"]["share_ratio"] == 0, "it is over")
+    assert status(two.layout).canary == ""

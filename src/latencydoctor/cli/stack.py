@@ -137,6 +137,8 @@ def _print_status(found: StackStatus) -> None:
         typer.echo(f"{part.name:<13}{part.state:<9}{part.address}  {notes}".rstrip())
     simulated = " (simulated)" if found.simulated else ""
     typer.echo(f"{'settings':<13}generation {found.generation} in effect, accelerator {found.accelerator}{simulated}")
+    if found.canary:
+        typer.echo(f"{'canary':<13}{found.canary}")
     if found.settings_error:
         typer.echo(f"{'':<13}the newest settings are not in effect: {found.settings_error}")
     if found.orphans:

@@ -39,6 +39,11 @@ class CanarySettings:
             return 1 / replicas
         return SHARE_RATIO if self.share_ratio is None else self.share_ratio
 
+    def told(self, replicas: int) -> str:
+        """One line for people who did not put it there."""
+        what = f"replica {replicas} tries another batching" if self.batching else f"{self.precision} is tried"
+        return f"{what}, {self.share(replicas):.0%} of the sessions"
+
 
 def read_canary(fields: Fields, batching: Fields, stable: BatchingSettings) -> CanarySettings | None:
     """The section, None where the file has none; `batching` are the fields of its inner one."""

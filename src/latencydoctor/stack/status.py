@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack import processes, supervisor
+from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.controller_state import Progress
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
@@ -46,6 +48,8 @@ class StackStatus:
     """Of the settings in effect; 0 when the controller cannot say."""
     settings_error: str
     """Why the newest settings are not in effect, "" when they are."""
+    canary: str
+    """What a part of the traffic tries, "" when nothing does."""
     parts: tuple[PartStatus, ...]
     orphans: tuple[int, ...]
     """Process ids that run without a supervisor."""
@@ -80,11 +84,20 @@ def status(layout: Layout) -> StackStatus:
         simulated=endpoints.accelerator.startswith("sim:"),
         generation=progress.generation,
         settings_error=clean(progress.error),
+        canary=_canary(layout),
         parts=tuple(
             _part(name, problem, known.get(name), counts[name], endpoints) for name, problem in problems.items()
         ),
         orphans=orphans,
     )
+
+
+def _canary(layout: Layout) -> str:
+    try:
+        settings = stack_settings.load(layout.settings)
+    except LatencyDoctorError:
+        return ""  # Settings that cannot be read are told of as such.
+    return settings.canary.told(settings.inference.replicas) if settings.canary is not None else ""
 
 
 def _replicas(layout: Layout, endpoints: Endpoints, known: Mapping[str, supervisor.Supervised]) -> list[int]:
