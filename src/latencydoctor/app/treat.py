@@ -98,13 +98,13 @@ def _prepared(plan: Plan, tools: Tools, cautious: Cautious) -> Prepared:
     before = tools.target.read()
     refuse_unsettled(before)
     fix = guards.check(plan, before)
-    if is_staged(before):
+    restored = restored_text(plan.operations, before)
+    if is_staged(before) and restored is None:
         raise Refused(
             "the settings hold a canary already", hint="Decide on it first: take its section out of the settings."
         )
     if warming_of(plan) is not None:
         cache_of(tools)
-    restored = restored_text(plan.operations, before)
     after = restored or tools.target.edited(before.settings_text, values_of(plan))
     texts = Texts(after, tools.target.preview(after))
     guards.check_shown(plan, before, texts)

@@ -20,7 +20,7 @@ from latencydoctor.stack.controller.kept import KeptGenerations
 from latencydoctor.targets.kept_generations import KEPT
 from latencydoctor.targets.state_folder import SETTINGS
 from tests.fakes.clock import FakeClock
-from tests.fakes.patient import BROKEN, FakePatient
+from tests.fakes.patient import BROKEN, EFFECTIVE, FakePatient
 from tests.fakes.verifier import GOOD, FakeVerifier
 from tests.unit.builders import NOW_S, evidence, values
 
@@ -53,6 +53,21 @@ class Ward:
     @property
     def settings(self) -> str:
         return (self.state / SETTINGS).read_text()
+
+
+def test_a_canary_that_somebody_left_behind_is_taken_back_with_the_rest(tmp_path: Path) -> None:
+    left = BROKEN + "canary:\n  batching:\n    max_batch_size: 4\n"
+    ward = Ward(tmp_path / "stack")
+    for name in (SETTINGS, EFFECTIVE):
+        (ward.state / name).write_text(left)
+    moments = iter((NOW_S - 3600, NOW_S - 33))
+    (ward.state / KEPT).unlink()
+    keeper = KeptGenerations(ward.state / KEPT, lambda: next(moments))
+    keeper.keep(6, HEALTHY, "ana")
+    keeper.keep(7, left, "ben")
+    outcome = treat.apply(planned(ward), ward.tools())
+    assert (outcome.state, outcome.trial) == (RunState.KEPT, None)
+    assert "canary" not in ward.settings
 
 
 def planned(ward: Ward) -> Plan:
