@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -251,7 +252,9 @@ def test_twenty_applies_at_once_have_one_winner(explicit: Foreign, tmp_path: Pat
         return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, cwd=tmp_path)
 
     files, loads, asked = ward.files(), explicit.loads(), explicit.asked()
-    assert run("plan", "batch-floor", "-o", str(plan)).returncode == 0
+    planned = run("plan", "batch-floor", "-o", str(plan))
+    assert planned.returncode == 0
+    assert planned.stderr.endswith(f"next: latencydoctor apply {plan} --target {ward.target.name}\n")
     assert run("apply", str(plan), "--dry-run").returncode == 0
     assert (ward.files(), explicit.asked()) == (files, asked)
     with ThreadPoolExecutor(20) as pool:
@@ -259,6 +262,10 @@ def test_twenty_applies_at_once_have_one_winner(explicit: Foreign, tmp_path: Pat
     codes = sorted(one.returncode for one in ended)
     assert codes == [4] + [5] * 19, [one.stderr for one in ended if one.returncode not in (4, 5)]
     assert explicit.loads() == loads + 1
+    (winner,) = [one for one in ended if one.returncode == 4]
+    assert re.search(
+        rf"to undo it: latencydoctor rollback \S+ --target {re.escape(ward.target.name)}$", winner.stdout, re.MULTILINE
+    )
     listed = run("runs", "--format", "json")
     assert [one["state"] for one in json.loads(listed.stdout)["runs"]] == ["held"]
     undone = run("rollback", "--force", "--yes")

@@ -64,7 +64,10 @@ def target(live_stack: Endpoints, live_layout: Layout, tmp_path_factory: pytest.
     held = found.changeable()
     made = run("plan", "batch-floor", "--target", live_layout.state, "-o", found.plan, cwd=folder)
     assert made.code == 0, made
-    assert made.err == f"plan written to {found.plan}; next: latencydoctor apply {found.plan}\n"
+    assert (
+        made.err
+        == f"plan written to {found.plan}; next: latencydoctor apply {found.plan} --target {live_layout.state}\n"
+    )
     assert "+    max_batch_size: 32" in made.out
     clean(made)
     assert found.changeable() == held

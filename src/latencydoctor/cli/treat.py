@@ -107,7 +107,8 @@ def plan(
     else:
         change.show_plan(planned, streams.stdout())
     if output is not None:
-        streams.stderr().print(f"plan written to {output}; next: latencydoctor apply {output}", soft_wrap=True)
+        following = f"latencydoctor apply {output}{outcome_page.on_target(target)}"
+        streams.stderr().print(f"plan written to {output}; next: {following}", soft_wrap=True)
     raise typer.Exit(ExitCode.FOUND if detailed_exitcode else ExitCode.OK)
 
 
@@ -171,7 +172,7 @@ def apply(
     ask("Apply this plan?", yes=yes)
     with interrupts:
         outcome = treat.apply(chosen, treatment.tools, cautious)
-    outcome_page.report(outcome, interrupts.code, form)
+    outcome_page.report(outcome, interrupts.code, form, target)
 
 
 def rollback(
