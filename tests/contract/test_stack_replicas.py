@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import threading
+import time
 import urllib.parse
 import urllib.request
 from collections import Counter
@@ -18,6 +19,11 @@ from dataclasses import replace
 
 import pytest
 
+from latencydoctor.app import treat
+from latencydoctor.app.treat import Tools
+from latencydoctor.cli.wiring import SystemClock
+from latencydoctor.journal import JournalFolder
+from latencydoctor.model.remedy import NothingToDo, Plan, RunState
 from latencydoctor.stack import lifecycle, processes
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.endpoints import Endpoints
@@ -27,6 +33,8 @@ from latencydoctor.stack.replicas import load_serving
 from latencydoctor.stack.settings import Settings
 from latencydoctor.stack.status import StackStatus, status
 from latencydoctor.stack.supervisor import Supervisor
+from latencydoctor.targets.bundled import BundledTarget
+from latencydoctor.targets.executor import BundledChanger
 from tests.contract.gateway_client import admin, ask, eventually
 
 pytestmark = pytest.mark.stack
@@ -174,6 +182,8 @@ def test_a_replica_is_ended_under_load_and_no_question_fails(stack: Endpoints, l
 
 def test_one_that_cannot_start_is_refused_and_the_old_number_stays(stack: Endpoints, layout: Layout) -> None:
     with socket.socket() as squatter:
+        # What was there before leaves connections that are waiting to end.
+        squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         squatter.bind(("127.0.0.1", stack.ports().replicas[0].grpc))
         squatter.listen()
         before = in_effect(stack)
@@ -233,3 +243,27 @@ def test_a_supervisord_killed_in_the_middle_is_started_again_and_ends_where_it_w
     assert len(tritons(layout)) == replicas
     assert load_serving(layout.serving) == tuple(range(1, replicas + 1))
     assert ask(stack.ports().gateway, "Where is my order?").status == 200
+
+
+def test_the_doctor_scales_out_reads_it_back_and_takes_it_back_by_digest(stack: Endpoints, layout: Layout) -> None:
+    """Without metrics nothing is verified: the change is held, and rolled back because a person insists."""
+    scaled(layout, stack, 1)
+    target = BundledTarget(layout.state)
+    history = JournalFolder(layout.state / "journal", time.time)
+    tools = Tools(target, BundledChanger(target), history, None, SystemClock(), lambda _: None)
+    before = target.read()
+    planned = treat.make_plan("scale-out", target, SystemClock())
+    assert isinstance(planned, Plan)
+    assert [(one.key, one.before, one.after) for one in planned.operations] == [("inference.replicas", "1", "2")]
+    applied = treat.apply(planned, tools)
+    assert applied.state is RunState.HELD
+    found = target.read()
+    assert dict(found.effective)["inference.replicas"] == "2"
+    assert found.not_in_effect == ()
+    with asked_all_the_time(stack) as statuses:
+        back = treat.rollback(tools, applied.run_id, force=True)
+    assert not isinstance(back, NothingToDo)
+    assert back.digest == before.digest
+    assert [one.digest for one in target.read().objects] == [one.digest for one in before.objects]
+    assert tritons(layout) == {"triton": "ready"}
+    assert set(statuses) == {200}

@@ -123,3 +123,13 @@ def test_looking_warns_of_a_run_without_an_end_and_touches_nothing(state: Path, 
     assert planned.code == 1
     assert planned.err.startswith(warning + "error: ")
     assert digest(state) == before
+
+
+def test_more_replicas_are_refused_with_the_proof_that_capacity_is_not_the_problem(state: Path, tmp_path: Path) -> None:
+    stored = Path(__file__).parents[1] / "golden" / "incidents" / "batching.json.gz"
+    before = digest(state)
+    ran = run("plan", "scale-out", "--target", state, "--bundle", stored, cwd=tmp_path)
+    refused(ran, 5, "capacity is not the problem: Batching has failed (batching-failed, confidence", "plan batch-floor")
+    assert "queue_time_ms" in ran.err
+    assert "Do not add replicas" in ran.err
+    assert digest(state) == before

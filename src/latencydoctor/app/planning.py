@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from latencydoctor.app.ports import AnswerCache, Clock, Target
+from latencydoctor.app.sizing import arriving, need_of
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.forecast.classes import ClassLoad, predict_classes
 from latencydoctor.forecast.curve import BatchTime
@@ -14,10 +15,10 @@ from latencydoctor.forecast.queue import Batching, capacity_rps
 from latencydoctor.forecast.whatif import curve_of, predict
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.diagnosis import Diagnosis, Finding
-from latencydoctor.model.evidence import Evidence, IncidentState
+from latencydoctor.model.evidence import Evidence, IncidentState, Measure
 from latencydoctor.model.kept import Onset
 from latencydoctor.model.remedy import NothingToDo, Plan, Prediction, TargetState
-from latencydoctor.remedy import batch_floor, catalog
+from latencydoctor.remedy import batch_floor, catalog, scale_out
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.catalog import Circumstances, Fix
 from latencydoctor.remedy.change import Change
@@ -74,8 +75,15 @@ def make_plan(
     measured = measured_values(basis)
     arrival_rps = _arrival_rps(measured)
     popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
+    load: Mapping[str, float] = measured
+    told, need = "", scale_out.UNKNOWN
+    if fix.scales:
+        load, told = arriving(measured, _measure(basis, "queue_depth"))
+        need = _need(state, load, basis)
     supply = _supply(state, measured, basis.times)
-    now = Circumstances(basis.slo, measured, arrival_rps, asked.wanted, popularity, _onset(basis), asked.force, supply)
+    now = Circumstances(
+        basis.slo, load, arrival_rps, asked.wanted, popularity, _onset(basis), need, asked.force, supply
+    )
     change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
         return change
@@ -83,9 +91,9 @@ def make_plan(
     after = restored_text(operations_of(state, change), state) or target.edited(state.settings_text, change.values)
     texts = Texts(after, target.preview(after))
     grounds = Grounds(
-        justification=(*_justification(basis.diagnosis, fix_id), *change.grounds),
+        justification=(*_justification(basis.diagnosis, fix_id), *filter(None, (told,)), *change.grounds),
         measured=measured,
-        predictions=_predictions(state, change, measured, basis.times, baseline_values(basis)),
+        predictions=_predictions(state, change, load, basis.times, baseline_values(basis)),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -181,7 +189,7 @@ def _predictions(
     baseline: Mapping[str, float],
 ) -> tuple[Prediction, ...]:
     """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
-    now = _batching_now(state)
+    now = {**_batching_now(state), scale_out.REPLICAS: str(_replicas(state))}
     after = now | dict(change.values)
     if change.standard_limit_ms is not None:
         instances = max(1, round(measured.get("config_instance_count", 1.0)))
@@ -201,9 +209,20 @@ def _predictions(
     load = measured if hits is None else {**measured, "cache_hit_ratio": hits}
     instances = max(1, round(measured.get("config_instance_count", 1.0)))
     batchings = (_batching(now), _batching(after))
-    batcher = predict(measured, _arrival_rps(load), *batchings, times, instances)
+    replicas = (scale_out.number(now[scale_out.REPLICAS]), scale_out.number(after[scale_out.REPLICAS]))
+    batcher = predict(measured, _arrival_rps(load), *batchings, times, instances, replicas)
     # A fix of the cache leaves the capacity as it is.
     return (*change.predictions, *(one for one in batcher if hits is None or one.signal in _OF_A_CACHE))
+
+
+def _measure(basis: Basis, signal: str) -> Measure | None:
+    found = basis.evidence.find(signal) if basis.evidence is not None else None
+    return found if isinstance(found, Measure) else None
+
+
+def _need(state: TargetState, measured: Mapping[str, float], basis: Basis) -> scale_out.Need:
+    """How many replicas hold the SLO under the batching in effect."""
+    return need_of(measured, basis.times, _batching(_batching_now(state)), _replicas(state), basis.slo.p99_ms)
 
 
 def _and_before(times: tuple[BatchTime, ...], baseline: Mapping[str, float]) -> tuple[BatchTime, ...]:
@@ -220,7 +239,11 @@ def _and_before(times: tuple[BatchTime, ...], baseline: Mapping[str, float]) -> 
 def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
     """Refused when the diagnosis found a cause that this fix is not for."""
     cause = diagnosis.cause if diagnosis is not None else None
-    if cause is not None and fix.causes and cause.id not in fix.causes:
+    if cause is None:
+        return
+    if fix.scales:
+        scale_out.refuse_where_wrong(cause)
+    if fix.causes and cause.id not in fix.causes:
         raise Refused(
             f"{fix.id} is not for what was found: {cause.title} ({cause.id})",
             hint=f"It helps against {', '.join(fix.causes)}. `plan {fix.id} --force` plans it all the same.",
@@ -236,8 +259,7 @@ def _batching_now(state: TargetState) -> dict[str, str]:
 
 
 def _replicas(state: TargetState) -> int:
-    told = state.in_use("inference.replicas") or ""
-    return max(1, int(told)) if told.isdecimal() else 1
+    return scale_out.number(state.in_use(scale_out.REPLICAS) or "")
 
 
 def _supply(state: TargetState, measured: Mapping[str, float], times: tuple[BatchTime, ...]) -> Supply | None:

@@ -31,6 +31,7 @@ class Fault(StrEnum):
     CANARY = "canary"
     NONE = "none"
     SATURATION = "saturation"
+    SATURATION_AT_LIMIT = "saturation-at-limit"
     THROTTLED = "throttled"
     SLOW_PREPROCESSING = "slow-preprocessing"
     COLD_CACHE = "cold-cache"
@@ -54,10 +55,10 @@ def flash_crowd(
         typer.Option(
             "--fault",
             help="What is wrong. batching: broken settings, mended as well. canary: the same on two replicas, of which "
-            "one tries the fix first. none: nothing, so no incident. "
-            "saturation: a device too small. lost-cache: an emptied cache that cannot fill, mended as well. "
-            "bad-change: settings changed under steady traffic, taken back. vip-flood: twice the load that can be "
-            "served, VIP requests let go first. The others begin with the crowd, or when it leaves.",
+            "one tries the fix first. none: nothing, so no incident. saturation: a device too small, mended as well. "
+            "lost-cache: an emptied cache that cannot fill, mended as well. bad-change: settings changed under steady "
+            "traffic, taken back. vip-flood: twice the load that can be served, VIP requests let go first. The others "
+            "begin with the crowd, or when it leaves.",
         ),
     ] = Fault.BATCHING,
     prove_rollback: Annotated[

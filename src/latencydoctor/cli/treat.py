@@ -52,7 +52,9 @@ def _request(
 
 
 def plan(
-    fix: Annotated[str, typer.Argument(help="Which fix: batch-floor, cache-warmup, revert-change, vip-priority.")],
+    fix: Annotated[
+        str, typer.Argument(help="Which fix: batch-floor, cache-warmup, scale-out, revert-change, vip-priority.")
+    ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
     config: ConfigOption = None,
     target: TargetOption = "",

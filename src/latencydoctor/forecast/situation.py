@@ -10,7 +10,7 @@ from latencydoctor.forecast.arrivals import Traffic, traffic
 from latencydoctor.forecast.batcher import Batching
 from latencydoctor.forecast.curve import LEAST_ERROR_RATIO, BatchTime, ServiceCurve
 from latencydoctor.forecast.queue import Scenario
-from latencydoctor.forecast.whatif import curve_of, outside_ms
+from latencydoctor.forecast.whatif import curve_of, of_one, outside_ms
 from latencydoctor.model.evidence import Collected, Evidence, Fact, Gap, Measure
 
 ENGINES = ("vllm", "sglang", "tgi")
@@ -69,7 +69,7 @@ def of(evidence: Evidence, collected: Collected, replicas: int = 1) -> Situation
     rates = next((item for item in collected.series if item.signal == "request_rate_rps"), None)
     inside = () if rates is None else zip(rates.times_s, rates.values, strict=True)
     return Situation(
-        measured=_of_one(measured, replicas),
+        measured=of_one(measured, replicas),
         batching=_batching(measured),
         instances=max(1, round(measured.get("config_instance_count", 1.0))),
         replicas=replicas,
@@ -124,14 +124,6 @@ def batch_times(facts: Iterable[Fact]) -> tuple[BatchTime, ...]:
         if (match := _EXECUTIONS.fullmatch(signal)) is not None
     ]
     return tuple(sorted((item for item in found if item.mean_ms > 0), key=lambda item: item.size))
-
-
-def _of_one(measured: Mapping[str, float], replicas: int) -> dict[str, float]:
-    """Executions are counted over all replicas; a device's busy time is that of one."""
-    found = dict(measured)
-    if "execution_rate_eps" in found:
-        found["execution_rate_eps"] /= replicas
-    return found
 
 
 def _batching(measured: Mapping[str, float]) -> Batching | None:

@@ -47,22 +47,27 @@ def predict(
     after: Batching,
     times: Sequence[BatchTime] = (),
     instances: int = 1,
+    replicas: tuple[int, int] = (1, 1),
 ) -> tuple[Prediction, ...]:
     """Capacity, p99, p50, p95, load and the cost at low load, before and after; capacity and p99 come first.
 
-    Where a figure cannot be computed it is None and `method` says why. `arrival_rps` is what reaches the server.
+    Where a figure cannot be computed it is None and `method` says why. `arrival_rps` is what reaches the servers, of
+    which there are so many `replicas` before and after, each with an even share.
     """
-    known = curve_of(measured, times)
+    was, will = replicas
+    known = curve_of(of_one(measured, was), times)
     if isinstance(known, str):
         reason = f"not predicted: {known}"
         return tuple(Prediction(name, unit, None, None, None, None, reason) for name, unit in _FORMS)
     curve, told = known
-    base = Scenario(Traffic(arrival_rps or 0.0), curve, after, instances, outside_ms=outside_ms(measured))
-    now = replace(base, batching=before)
+    whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, instances, outside_ms=outside_ms(measured))
+    base = whole.at_rate(whole.traffic.rate_rps / will)
+    now = replace(whole.at_rate(whole.traffic.rate_rps / was), batching=before)
+    told += f", {will} replicas with an even share each" if replicas != (1, 1) else ""
     if arrival_rps is None:
         reason = "not predicted: the arrival rate is not known"
         nothing = Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason)
-        return (_capacity(now, base, told), nothing, _low_load(now, base, told))
+        return (_capacity(now, base, told, replicas), nothing, _low_load(now, base, told))
     found = estimate(base)
     percentiles = (
         _latency("e2e_p99_ms", measured, found, found.p99_ms, told),
@@ -70,11 +75,11 @@ def predict(
         _latency("e2e_p95_ms", measured, found, found.p95_ms, told),
     )
     return (
-        _capacity(now, base, told),
+        _capacity(now, base, told, replicas),
         *percentiles,
         _load(now, base, told),
         _low_load(now, base, told),
-        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, instances), told),
+        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, instances * will), told),
         _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
     )
 
@@ -86,10 +91,21 @@ def _told(curve: ServiceCurve) -> str:
     return f"{curve.host_ms:.1f} ms + {curve.item_ms:.2f} ms a request"
 
 
-def _capacity(now: Scenario, after: Scenario, told: str) -> Prediction:
-    band = capacity_band(after)
+def of_one(measured: Mapping[str, float], replicas: int) -> dict[str, float]:
+    """What one of several replicas was seen to do: executions are counted over all, a device's busy time is one's."""
+    found = dict(measured)
+    if "execution_rate_eps" in found:
+        found["execution_rate_eps"] /= replicas
+    return found
+
+
+def _capacity(now: Scenario, after: Scenario, told: str, replicas: tuple[int, int]) -> Prediction:
+    band, (was, will) = capacity_band(after), replicas
     method = f"batch size / execution time, {told}; interval: how well that is known"
-    return Prediction("capacity_rps", "requests/s", now.capacity_rps, band.value, band.low, band.high, method)
+    high = None if band.high is None else band.high * will
+    return Prediction(
+        "capacity_rps", "requests/s", now.capacity_rps * was, band.value * will, band.low * will, high, method
+    )
 
 
 def _latency(signal: str, measured: Mapping[str, float], found: Estimate, band: Band | None, told: str) -> Prediction:

@@ -15,7 +15,7 @@ from latencydoctor.model.configuration import Slo
 from latencydoctor.model.kept import Onset
 from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy import batch_floor, cache_warmup, revert_change, vip_priority
+from latencydoctor.remedy import batch_floor, cache_warmup, revert_change, scale_out, vip_priority
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.batching_lint import Around
 from latencydoctor.remedy.change import Change
@@ -51,6 +51,7 @@ class Circumstances:
     wanted: BatchFloor = batch_floor.DEFAULT
     popularity: Popularity | None = None
     onset: Onset | None = None
+    need: scale_out.Need = scale_out.UNKNOWN
     insisted: bool = False
     supply: Supply | None = None
 
@@ -64,7 +65,8 @@ class Fix:
 
     `canary` says what tries it before all traffic gets it, `warms` that it may write entries of the cache, too, and
     decides on what is popular, `restores` that it may put the whole settings of an earlier generation back and nothing
-    else. A fix with `causes` is refused where the diagnosis found another one, unless a person insists.
+    else. Unless a person insists, a fix that `scales` is refused where the diagnosis says that more replicas are the
+    wrong answer, and one with `causes` where it found another cause.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Fix:
     canary: CanaryKind = CanaryKind.NONE
     warms: bool = False
     restores: bool = False
+    scales: bool = False
     causes: tuple[str, ...] = ()
 
     def bound(self, key: str) -> Bound | None:
@@ -115,6 +118,14 @@ FIXES: dict[str, Fix] = {
             blast_radius="one settings file and missing entries of one cache: the answers to popular questions",
             warms=True,
             causes=("cache-ineffective", "cache-flushed", "cache-evicting", "cache-stampede"),
+        ),
+        Fix(
+            id=scale_out.FIX_ID,
+            title="Add replicas, so that each gets a smaller share of the traffic",
+            propose=lambda state, now: scale_out.propose(state, now.need, now.measured, insisted=now.insisted),
+            bounds=(Bound(scale_out.REPLICAS, 2, scale_out.MOST),),
+            blast_radius="one settings file and the Tritons behind one gateway: those that run go on as they are",
+            scales=True,
         ),
         Fix(
             id=revert_change.FIX_ID,

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import socket
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.files import write_atomically
 
 LOOPBACK = "127.0.0.1"
+
+EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+LOWEST_PORT = 10_000
+"""Well-known services and their neighbours listen below."""
+
+MANY_PORTS = 200
+"""So many are tried before the kernel is asked for any that is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +154,37 @@ def load(path: Path) -> Endpoints:
 
 
 def free_ports(replicas: int = 1) -> Ports:
-    """Ports nobody listens on, all different, for up to so many Tritons: held together until the last one is found."""
-    plain = len(fields(Ports)) - 1
-    each = len(fields(TritonPorts))
-    held = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(plain + each * (replicas - 1))]
-    try:
-        for one in held:
-            one.bind((LOOPBACK, 0))
-        found = [one.getsockname()[1] for one in held]
-    finally:
-        for one in held:
-            one.close()
+    """Ports nobody listens on, all different, for up to so many Tritons: held together until the last one is found.
+
+    They are ports that the kernel gives to nobody: a connection of some client could have the port of a Triton that is
+    to be started later, and crowds of clients take thousands.
+    """
+    plain, each = len(fields(Ports)) - 1, len(fields(TritonPorts))
+    wanted = plain + each * (replicas - 1)
+    quiet = _quiet_ports()
+    candidates = [*random.sample(quiet, min(len(quiet), MANY_PORTS)), *[0] * wanted]
+    found: list[int] = []
+    with contextlib.ExitStack() as held:
+        for port in candidates:
+            one = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            with contextlib.suppress(OSError):
+                one.bind((LOOPBACK, port))
+                found.append(one.getsockname()[1])
+            if len(found) == wanted:
+                break
     starts = range(plain, len(found), each)
     others = tuple(TritonPorts(*found[start : start + each]) for start in starts)
-    return replace(Ports(*found[:plain]), replicas=others)
+    named = dict(zip([item.name for item in fields(Ports)][:plain], found, strict=False))
+    return Ports(**named, replicas=others)
+
+
+def _quiet_ports() -> range:
+    """Those below the range from which the kernel gives clients theirs; none where that begins low."""
+    try:
+        first = int(EPHEMERAL.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return range(0)
+    return range(LOWEST_PORT, first)
 
 
 def refuse_taken(ports: Ports) -> None:

@@ -122,10 +122,10 @@ def test_an_alert_or_a_cause_on_healthy_settings_is_a_miss() -> None:
     assert any("expected 'healthy'" in miss for miss in drilled.misses)
 
 
-def test_saturation_is_named_and_nothing_is_changed() -> None:
+def test_saturation_of_all_there_is_room_for_is_named_and_nothing_is_changed() -> None:
     full = BACKLOG | {"accelerator_busy_ratio": 0.96, "batch_size_mean": 31.5, "config_max_batch_size": 32.0}
     stage = Stage(diagnose(evidence(*values(full, BASELINE)), KNOWLEDGE))
-    drilled = stage.run("saturation")
+    drilled = stage.run("saturation-at-limit")
     assert drilled.misses == ()
     assert drilled.figures.cause == "saturation"
     assert "apply" not in stage.scene.calls

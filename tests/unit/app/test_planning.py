@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from latencydoctor.app.planning import Basis, make_plan, measured_values
+from latencydoctor.app.planning import Asked, Basis, make_plan, measured_values
 from latencydoctor.errors import KnownError, Refused, UsageError
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Diagnosis, Finding, Step
 from latencydoctor.model.evidence import Proof
@@ -16,7 +16,7 @@ from latencydoctor.model.remedy import Plan, TargetState
 from latencydoctor.remedy import guards
 from latencydoctor.remedy.plan_file import plan_digest, plan_to_json
 from tests.fakes.clock import FakeClock
-from tests.fakes.patient import FakePatient
+from tests.fakes.patient import BROKEN, FakePatient
 from tests.unit.builders import BEFORE, WINDOW, evidence, incident, values
 
 MEASURED = {
@@ -117,6 +117,57 @@ def test_the_same_grounds_give_the_same_plan(patient: FakePatient) -> None:
     assert plan_to_json(plan(patient, basis)) == plan_to_json(plan(patient, basis))
     other = dataclasses.replace(basis, evidence=evidence(*values({**MEASURED, "e2e_p99_ms": 2141.0})))
     assert plan(patient, basis).digest != plan(patient, other).digest
+
+
+SATURATED = {
+    "e2e_p99_ms": 3900.0, "error_ratio": 0.0, "request_rate_rps": 330.0, "cache_hit_ratio": 0.12,
+    "compute_time_ms": 120.2, "batch_size_mean": 32.0, "execution_rate_eps": 8.3, "accelerator_busy_ratio": 0.998,
+    "accelerator_memory_used_bytes": 1e9,
+}  # fmt: skip
+
+
+def saturation(scaling: str = "cures") -> Diagnosis:
+    found = diagnosis("scale-out")
+    assert found.cause is not None
+    return dataclasses.replace(found, cause=dataclasses.replace(found.cause, id="saturation", scaling=scaling))
+
+
+def scaled_out(patient: FakePatient, basis: Basis, *, force: bool = False) -> Plan:
+    made = make_plan("scale-out", patient, FakeClock(), basis, Asked(force=force))
+    assert isinstance(made, Plan)
+    return made
+
+
+def test_replicas_are_planned_with_their_effect(tmp_path: Path) -> None:
+    healthy = BROKEN.replace("preferred_batch_size: 0   # none preferred", "preferred_batch_size: 16")
+    healthy = healthy.replace("max_batch_size: 8", "max_batch_size: 32").replace("micros: 0", "micros: 100000")
+    patient = FakePatient(tmp_path / "healthy", healthy)
+    made = scaled_out(patient, Basis(saturation(), evidence(*values(SATURATED))))
+    assert [(one.key, one.before, one.after) for one in made.operations] == [("inference.replicas", "", "2")]
+    told = {one.signal: one for one in made.predictions}
+    p99, load, capacity = (told[name] for name in ("e2e_p99_ms", "load_ratio", "capacity_rps"))
+    assert p99.before == 3900.0
+    assert p99.after is not None
+    assert 150 < p99.after < 1000
+    assert p99.low is not None
+    assert p99.high is not None
+    assert load.before == pytest.approx(2 * load.after)  # type: ignore[operator]  # both are known
+    assert capacity.after == pytest.approx(2 * capacity.before)  # type: ignore[operator]
+    assert "2 replicas with an even share each" in p99.method
+    memory = next(one for one in made.requirements if one.signal == "accelerator_memory_used_bytes")
+    assert memory.at_most == pytest.approx(2.5e9), "twice the copies are no leak"
+    assert any(line.startswith("Forecast: at 330 requests/s 2 replicas hold") for line in made.justification)
+    assert guards.check(made, patient.read()).id == "scale-out"
+
+
+def test_replicas_are_refused_where_capacity_is_not_the_problem(patient: FakePatient) -> None:
+    basis = Basis(diagnosis(), evidence(*values(MEASURED)))
+    wrong = dataclasses.replace(basis, diagnosis=saturation("wrong"))
+    with pytest.raises(Refused, match=r"capacity is not the problem: Batching has failed .*queue_time_ms 1800 ms"):
+        scaled_out(patient, wrong)
+    made = scaled_out(patient, wrong, force=True)
+    assert made.operations[0].after == "2"
+    assert plan(patient, wrong).fix == "batch-floor", "other fixes are not refused"
 
 
 class Narrow(FakePatient):

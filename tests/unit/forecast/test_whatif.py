@@ -117,3 +117,18 @@ def test_time_outside_the_server_is_never_below_nothing() -> None:
     assert outside_ms(MEASURED) == 5.0
     assert outside_ms({"e2e_mean_ms": 5.0, "server_time_ms": 9.0}) == 0.0
     assert outside_ms({"e2e_mean_ms": 5.0}) == 0.0
+
+
+def test_replicas_share_the_traffic_and_what_was_counted_over_all() -> None:
+    two = {**MEASURED, "execution_rate_eps": 2 * MEASURED["execution_rate_eps"]}
+    alone = {one.signal: one for one in predict(MEASURED, 320.0, GOOD, GOOD)}
+    shared = {one.signal: one for one in predict(two, 640.0, GOOD, GOOD, replicas=(2, 2))}
+    for signal, one in alone.items():
+        factor = 2 if signal in ("capacity_rps", "instance_busy_ratio") else 1
+        assert shared[signal].after == pytest.approx(factor * (one.after or 0)), signal
+    more = {one.signal: one for one in predict(MEASURED, 900.0, GOOD, GOOD, replicas=(1, 2))}
+    assert more["load_ratio"].before == pytest.approx(900 / 615.4, rel=0.01)
+    assert more["load_ratio"].after == pytest.approx(450 / 615.4, rel=0.01)
+    assert more["capacity_rps"].after == pytest.approx(1230.8, rel=0.01)
+    assert more["e2e_p99_ms"].after is not None, "one alone could not carry it"
+    assert "2 replicas with an even share each" in more["e2e_p99_ms"].method

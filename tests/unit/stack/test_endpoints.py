@@ -4,6 +4,9 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pytest
+
+from latencydoctor.stack import endpoints
 from latencydoctor.stack.endpoints import Ports, TritonPorts, endpoints_for, free_ports, load, save
 
 PORTS = Ports(9001, 9002, 9003, 9004, 9005, 9006, 9007)
@@ -48,3 +51,13 @@ def test_a_file_from_before_replicas_were_listed_is_read(tmp_path: Path) -> None
     old = {name: value for name, value in asdict(found).items() if name != "replicas"}
     (tmp_path / "endpoints.json").write_text(json.dumps(old))
     assert load(tmp_path / "endpoints.json") == found
+
+
+def test_the_kernel_gives_the_ports_to_no_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    if first > endpoints.LOWEST_PORT + 100:
+        assert all(endpoints.LOWEST_PORT <= port < first for port in free_ports(4).named().values())
+    for said in ("1024 65535", "nonsense"):
+        (tmp_path / "range").write_text(said)
+        monkeypatch.setattr(endpoints, "EPHEMERAL", tmp_path / "range")
+        assert len(set(free_ports(2).named().values())) == 10, "any that is free, where there are no such ports"

@@ -23,8 +23,8 @@ from latencydoctor.stack.supervisor import Supervised
 START_S = 20.0
 """How long a Triton may take until it answers; about 3 s, on a machine that is busy with an incident up to 10 s."""
 
-FAILED_LOOKS = 4
-"""A program that supervisord found ended in so many looks in a row ends as soon as it is started."""
+FAILED_LOOKS = 8
+"""A program that supervisord found ended in so many looks, two a second, has failed to start three times."""
 
 UNSCRAPED_S = 6.0
 """Prometheus takes up to 5 s to notice that a target is gone; one that ended before would look as if it had died."""

@@ -34,7 +34,7 @@ from latencydoctor.stack.gateway.popular import Ranking
 from latencydoctor.stack.gateway.redaction import Redactor
 from latencydoctor.stack.gateway.refusals import too_late
 from latencydoctor.stack.gateway.series import GatewaySeries
-from latencydoctor.stack.gateway.turns import ServingFile
+from latencydoctor.stack.gateway.turns import CatchUp, ServingFile
 from latencydoctor.stack.gateway.upkeep import evict, keep_up
 from latencydoctor.stack.gateway.warming import Warmer
 from latencydoctor.stack.layout import Layout
@@ -55,6 +55,7 @@ class RunningGateway:
     ) -> None:
         """ContentError when the settings cannot be read: with nothing in effect there is nothing to serve."""
         self._serving = ServingFile(layout.serving, [one.grpc for one in endpoints.tritons])
+        self._catch_up = CatchUp()
         self._file = SettingsFile(layout.settings)
         settings = self._file.changed() or load(layout.settings)
         self.series = GatewaySeries()
@@ -78,7 +79,7 @@ class RunningGateway:
 
     def _model_of(self, route: Route) -> TritonModel:
         """The model of the replica whose turn it is in that arm."""
-        endpoint = next(route.turns)
+        endpoint = self._catch_up.next(route.endpoints, self._inflight_at) or next(route.turns)
         if endpoint not in self._serving.serving:
             # It has been taken out since this question came; what it was sent before is all it answers.
             endpoint = next(self.effective.routes[route.arm].turns)
@@ -86,6 +87,10 @@ class RunningGateway:
         if model is None:
             model = self._models[endpoint] = TritonModel(endpoint, self.effective.settings.inference.model)
         return model
+
+    def _inflight_at(self, endpoint: str) -> int:
+        model = self._models.get(endpoint)
+        return 0 if model is None else model.inflight
 
     def _cache_failed(self, reason: str) -> None:
         self.series.cache_errors.add()
@@ -127,7 +132,9 @@ class RunningGateway:
 
     def refresh(self) -> None:
         """Takes up the settings file when it has another generation; a broken file changes nothing and is logged."""
+        served = self._serving.serving
         if self._serving.changed():
+            self._catch_up.came(set(self._serving.serving) - set(served))
             self.effective = combine(self.effective.settings, self._serving.serving)
             self.events.emit("INFO", "replicas_changed", f"{len(self._serving.serving)} take traffic")
         before = self._file.error

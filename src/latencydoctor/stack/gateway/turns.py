@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from latencydoctor.stack.replicas import load_serving
@@ -31,3 +31,29 @@ class ServingFile:
         numbers = load_serving(self._path)
         self.serving = tuple(self._addresses[one - 1] for one in numbers if one <= len(self._addresses)) or before
         return self.serving != before
+
+
+class CatchUp:
+    """Replicas that have just come, while the others have a backlog: a fair turn would leave it as it is.
+
+    Each takes all new questions until it has as many in flight as the least busy of the others; from then on it has its
+    turn like they do.
+    """
+
+    def __init__(self) -> None:
+        self._new: set[str] = set()
+
+    def came(self, addresses: Iterable[str]) -> None:
+        """These have just begun to take traffic."""
+        self._new.update(addresses)
+
+    def next(self, addresses: Sequence[str], inflight: Callable[[str], int]) -> str | None:
+        """The one of these that is to get the next question, None when it goes by turns."""
+        if not self._new:
+            return None
+        others = [inflight(one) for one in addresses if one not in self._new]
+        for address in [one for one in addresses if one in self._new]:
+            if others and inflight(address) < min(others):
+                return address
+            self._new.discard(address)
+        return None
