@@ -88,6 +88,14 @@ def test_the_help_of_a_command_needs_no_second_break_at_80_columns(name: str) ->
     assert [line for line in rest.splitlines() if len(line) > 78] == []
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_in_square_brackets_is_taken_for_markup(name: str) -> None:
+    """`[stack]` is an extra and `[default: now]` a hint; unescaped, both would be missing on the screen."""
+    command = COMMANDS[name]
+    texts = [command.help or "", *(getattr(one, "help", None) or "" for one in command.params)]
+    assert [text for text in texts if re.search(r"(?<!\\)\[", text)] == []
+
+
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not hasattr(command, "commands")])
 def test_command_is_in_the_readme(name: str) -> None:
     """By its full name, or as code without the program's name (`runs show`)."""

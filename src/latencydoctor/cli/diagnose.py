@@ -30,9 +30,9 @@ def diagnose(
     prometheus: PrometheusOption = "",
     metrics_url: MetricsUrlOption = None,
     scrapes: Annotated[
-        int | None, typer.Option("--scrapes", help="How often to read each page. [default: what the deadline allows]")
+        int | None, typer.Option("--scrapes", help="How often to read each page. \\[default: what the deadline allows]")
     ] = None,
-    every: Annotated[str, typer.Option("--every", help="Time between two readings of a page. [default: 2s]")] = "",
+    every: Annotated[str, typer.Option("--every", help="Time between two readings of a page. \\[default: 2s]")] = "",
     triton: TritonOption = "",
     torchserve: Annotated[str, typer.Option("--torchserve", metavar="URL", help="TorchServe's management API.")] = "",
     log: Annotated[

@@ -66,18 +66,18 @@ def flash_crowd(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter windows: enough to try, too short to quote.")] = False,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Write the incident report (Markdown) here. [default: none]")
+        Path | None, typer.Option("--report", help="Write the incident report (Markdown) here. \\[default: none]")
     ] = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Store what the diagnosis read, for `diagnose --bundle`.")
     ] = None,
     state: Annotated[
-        Path | None, typer.Option("--state", help="State folder to use and keep. [default: a temporary one]")
+        Path | None, typer.Option("--state", help="State folder to use and keep. \\[default: a temporary one]")
     ] = None,
 ) -> None:
     """A calm baseline, then five times the traffic: wait for the alert, diagnose, fix, verify, report.
 
-    Needs the [stack] and [load] extras; takes about two minutes. The last line
+    Needs the \\[stack] and \\[load] extras; takes about two minutes. The last line
     of stdout is one JSON object with the figures. Everything is torn down at
     the end, also on Ctrl-C. Exits 0 when it went as designed, else 1.
     """

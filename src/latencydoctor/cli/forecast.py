@@ -47,7 +47,7 @@ def forecast(
     ] = None,
     rate: Annotated[
         list[float] | None,
-        typer.Option("--rate", metavar="RPS", help="Requests/s; repeatable. [default: the measured rate]"),
+        typer.Option("--rate", metavar="RPS", help="Requests/s; repeatable. \\[default: the measured rate]"),
     ] = None,
     times: Annotated[float, typer.Option("--times", help="So many times that rate.")] = 1.0,
     sessions: Annotated[float | None, typer.Option("--sessions", help="The load as concurrent sessions.")] = None,

@@ -29,7 +29,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="For people, or f
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", help="Configuration file. [default: $LATENCYDOCTOR_CONFIG, ./latencydoctor.yaml, XDG]"),
+    typer.Option("--config", help="Configuration file. \\[default: $LATENCYDOCTOR_CONFIG, ./latencydoctor.yaml, XDG]"),
 ]
 ContentOption = Annotated[
     Path | None, typer.Option("--content", help="Folder holding rules/ and playbooks/ instead of the built-in ones.")
@@ -44,7 +44,7 @@ SelectorOption = Annotated[
     str, typer.Option("--selector", help="""Label matchers that pick the service, as 'namespace="prod"'.""")
 ]
 ModelOption = Annotated[str, typer.Option("--model", help="The model, when there are several.")]
-AtOption = Annotated[str, typer.Option("--at", help="As of this time (RFC 3339 or epoch). [default: now]")]
+AtOption = Annotated[str, typer.Option("--at", help="As of this time (RFC 3339 or epoch). \\[default: now]")]
 SinceOption = Annotated[str, typer.Option("--since", help="How far back to look, as 30m or 2h.")]
 DeadlineOption = Annotated[str, typer.Option("--deadline", help="Answer within this time with what is there.")]
 BundleOption = Annotated[

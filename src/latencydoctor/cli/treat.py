@@ -25,7 +25,7 @@ TargetOption = Annotated[
         metavar="TARGET",
         help="What to change: a stack's state folder, triton:REPOSITORY@HOST:PORT/MODEL, "
         "or torchserve:URL/models/MODEL. "
-        "[default: the configuration's]",
+        "\\[default: the configuration's]",
     ),
 ]
 PrometheusOption = Annotated[
@@ -178,7 +178,7 @@ def apply(
 
 
 def rollback(
-    run_id: Annotated[str, typer.Argument(metavar="[RUN]", help="Which run. [default: the newest in place]")] = "",
+    run_id: Annotated[str, typer.Argument(metavar="[RUN]", help="Which run. \\[default: the newest in place]")] = "",
     force: Annotated[
         bool, typer.Option("--force", help="Also when the state before was measured worse than now.")
     ] = False,
