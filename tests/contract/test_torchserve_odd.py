@@ -279,3 +279,15 @@ def test_of_several_applies_at_once_one_wins(tmp_path: Path) -> None:
         # Without metrics the winner's change is held for a person to judge.
         assert codes == [4, *[5] * 7], told.decode()
         assert list(case.versions()) == ["2.0", "default"]
+
+
+def test_scale_out_is_one_more_worker_and_back(tmp_path: Path) -> None:
+    with torchserve_case.prepared(tmp_path) as case:
+        before, which = case.versions(), case.apply[3:]
+        code, told = ended("plan", "scale-out", "-o", str(tmp_path / "more.json"), *which)
+        assert code == 0, told
+        code, told = ended("apply", str(tmp_path / "more.json"), "--yes", *which)
+        assert code == 4, told
+        assert case.fake.changes[-1].startswith("PUT /models/tiny/1.0?min_worker=3&max_worker=3")
+        code, told = ended(*case.rollback)
+        assert (code, case.versions()) == (0, before), told

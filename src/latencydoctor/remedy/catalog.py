@@ -123,8 +123,11 @@ FIXES: dict[str, Fix] = {
             id=scale_out.FIX_ID,
             title="Add replicas, so that each gets a smaller share of the traffic",
             propose=lambda state, now: scale_out.propose(state, now.need, now.measured, insisted=now.insisted),
-            bounds=(Bound(scale_out.REPLICAS, 2, scale_out.MOST),),
-            blast_radius="one settings file and the Tritons behind one gateway: those that run go on as they are",
+            bounds=(
+                Bound(scale_out.REPLICAS, 2, scale_out.MOST),
+                Bound(scale_out.INSTANCES, 2, scale_out.MOST_INSTANCES),
+            ),
+            blast_radius="the Tritons behind one gateway, or one model's instances on one server: those that run go on",
             scales=True,
         ),
         Fix(

@@ -18,10 +18,14 @@ from latencydoctor.remedy.change import Change
 FIX_ID = "scale-out"
 
 REPLICAS = "inference.replicas"
+INSTANCES = "inference.instances"
 MEMORY = "accelerator_memory_used_bytes"
 
 MOST = 4
 """What the bundled stack has room for."""
+
+MOST_INSTANCES = 16
+"""More copies of a model on one server than this are for a person to decide."""
 
 MEMORY_MARGIN = 1.25
 """Each replica has a copy of the model and batches of its own; how much more than that verification lets pass."""
@@ -50,6 +54,8 @@ def propose(
     state: TargetState, need: Need, measured: Mapping[str, float], *, insisted: bool = False
 ) -> Change | NothingToDo:
     """As many replicas as the forecast asks for, one more where it cannot say or a person insists."""
+    if not state.can_set(REPLICAS) and state.can_set(INSTANCES):
+        return _one_more_instance(state, measured)
     now = number(state.in_use(REPLICAS) or "")
     if now >= MOST:
         return NothingToDo(
@@ -68,6 +74,22 @@ def propose(
         side_effects=tuple(_side_effects(now, then, measured)),
         grounds=(f"Forecast: {need.told}.", *_short(wanted, then)),
         requirements=tuple(_requirements(measured, then / now)),
+    )
+
+
+def _one_more_instance(state: TargetState, measured: Mapping[str, float]) -> Change | NothingToDo:
+    """One more copy of the model on a server that has no replicas to add; what it is worth only measuring says."""
+    now = number(state.in_use(INSTANCES) or "")
+    if now >= MOST_INSTANCES:
+        return NothingToDo(FIX_ID, f"{now} instances run, which is as many as this fix sets")
+    return Change(
+        values=((INSTANCES, str(now + 1)),),
+        side_effects=(
+            "The instances share what the server runs on: one more helps only while that has time left.",
+            f"Memory in use grows by about 1/{now}: each instance has a copy of the model.",
+        ),
+        grounds=("This server has no replicas to add; how much one more instance does is not forecast.",),
+        requirements=tuple(_requirements(measured, (now + 1) / now)),
     )
 
 

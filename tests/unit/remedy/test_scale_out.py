@@ -6,7 +6,18 @@ from latencydoctor.errors import Refused
 from latencydoctor.model.diagnosis import Answer, Cause, Confidence, Finding
 from latencydoctor.model.remedy import NothingToDo, Requirement, TargetState
 from latencydoctor.remedy.change import Change
-from latencydoctor.remedy.scale_out import MEMORY, MOST, REPLICAS, UNKNOWN, Need, number, propose, refuse_where_wrong
+from latencydoctor.remedy.scale_out import (
+    INSTANCES,
+    MEMORY,
+    MOST,
+    MOST_INSTANCES,
+    REPLICAS,
+    UNKNOWN,
+    Need,
+    number,
+    propose,
+    refuse_where_wrong,
+)
 from tests.unit.builders import WINDOW
 
 
@@ -106,3 +117,21 @@ def test_a_cause_that_more_replicas_do_not_cure_is_refused_with_its_proof() -> N
 @pytest.mark.parametrize("scaling", ["cures", "buys time", ""])
 def test_a_cause_that_they_cure_or_ease_is_not(scaling: str) -> None:
     refuse_where_wrong(cause(scaling))
+
+
+def on_one_server(instances: str) -> TargetState:
+    """A target that can set instances and knows no replicas."""
+    settings = ((INSTANCES, instances),)
+    return TargetState("torchserve:x", (), settings, "", (), "", settable=frozenset({INSTANCES}))
+
+
+def test_a_server_without_replicas_gets_one_more_instance() -> None:
+    found = propose(on_one_server("2"), needs(4), {MEMORY: 4e9})
+    assert isinstance(found, Change)
+    assert found.values == ((INSTANCES, "3"),)
+    assert "not forecast" in found.grounds[0]
+    assert found.requirements == (Requirement(MEMORY, "bytes", 4e9 * 1.5 * 1.25),)
+
+
+def test_instances_are_not_added_without_end() -> None:
+    assert isinstance(propose(on_one_server(str(MOST_INSTANCES)), UNKNOWN, {}, insisted=True), NothingToDo)
