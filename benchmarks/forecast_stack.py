@@ -20,9 +20,10 @@ from latencydoctor.stack import programs
 from latencydoctor.stack.compile import to_json
 from latencydoctor.stack.controller.triton import Triton
 from latencydoctor.stack.layout import locate
-from latencydoctor.stack.prepare import MODEL_VERSION, UpOptions, gather, write_files
+from latencydoctor.stack.prepare import UpOptions, gather, write_files
 from latencydoctor.stack.processes import remove_shared_memory
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
+from latencydoctor.stack.versions import VERSIONS
 
 STATISTICS_S = 5.0
 BASE = Settings()
@@ -102,7 +103,7 @@ def patient(accelerator: str = "sim:small") -> Iterator[Patient]:
         settings = replace(BASE, accelerator=accelerator)
         inputs = gather(layout, settings, UpOptions(), os.environ, lambda *_: None)
         write_files(inputs, settings)
-        _device_each(layout.models / settings.inference.model / MODEL_VERSION / "model.py")
+        _device_each(layout.models / settings.inference.model / VERSIONS["fp32"] / "model.py")
         program = next(item for item in programs.programs(inputs, settings) if item.name == "triton")
         try:
             with child(list(program.command), layout.log("triton"), os.environ | dict(program.environment)):

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("onnxruntime", reason="needs the extra [stack]")
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack import prepare
+from latencydoctor.stack import int8_build, prepare
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
 from latencydoctor.stack.encoder.onnx_model import OnnxEncoder
 from latencydoctor.stack.quantise import build, engine, recipes
@@ -36,7 +36,7 @@ def subject() -> build.Subject:
 def built(subject: build.Subject, tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = tmp_path_factory.mktemp("cache")
     build.build(subject, cache, lambda _line: None, (DYNAMIC,))
-    return build.location(subject.model, cache)
+    return int8_build.location(subject.model, cache)
 
 
 def test_calibration_and_measurement_share_no_question(subject: build.Subject) -> None:

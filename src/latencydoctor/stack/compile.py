@@ -11,6 +11,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from latencydoctor.stack.encoder.shape import MAX_TOKENS
 from latencydoctor.stack.settings import InferenceSettings, Settings
+from latencydoctor.stack.versions import VERSIONS
 
 HEADER = "# Compiled from settings.yaml; edits here are overwritten by the next change of the settings.\n"
 
@@ -34,9 +35,23 @@ def model_config(settings: Settings) -> pb.ModelConfig:
     )
     config.parameters["accelerator"].string_value = settings.accelerator
     config.parameters["precision"].string_value = inference.precision
+    # Without a policy Triton serves the newest version there is, also one that is only being put in place.
+    config.version_policy.specific.versions.extend(int(version) for version in settings.versions)
+    if VERSIONS["int8"] in settings.versions:
+        config.model_warmup.extend(_warmup(inference))
     if inference.batching.enabled:
         config.dynamic_batching.CopyFrom(_dynamic_batching(inference))
     return config
+
+
+def _warmup(inference: InferenceSettings) -> list[pb.ModelWarmup]:
+    """One execution of the smallest and of the largest batch before a version answers: its first ones are slow."""
+    inputs = {
+        name: pb.ModelWarmup.Input(data_type=pb.TYPE_INT64, dims=[MAX_TOKENS], zero_data=True)
+        for name in ("input_ids", "attention_mask")
+    }
+    sizes = sorted({1, inference.batching.max_batch_size})
+    return [pb.ModelWarmup(name=f"batch-of-{size}", batch_size=size, inputs=inputs) for size in sizes]
 
 
 def _dynamic_batching(inference: InferenceSettings) -> pb.ModelDynamicBatching:

@@ -15,14 +15,12 @@ from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.endpoints import Ports
 from latencydoctor.stack.files import write_atomically
 from latencydoctor.stack.layout import Layout
+from latencydoctor.stack.model_folder import write_model
 from latencydoctor.stack.programs import Inputs, Program
 from latencydoctor.stack.settings import Settings
 
 Observer = Callable[[str, str], None]
 """Told what happens: the part it is about ("stack" for the whole) and one line."""
-
-MODEL_SOURCE = Path(__file__).with_name("triton_model") / "faq_encoder"
-MODEL_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,8 @@ def write_files(inputs: Inputs, settings: Settings) -> None:
     layout, rendered = inputs.layout, render(inputs, settings)
     for replica in range(1, stack_settings.MAX_REPLICAS + 1):
         layout.device_clock(replica).unlink(missing_ok=True)
-    _write_model(layout.models / settings.inference.model, rendered.config_pbtxt)
+    model = layout.models / settings.inference.model
+    write_model(model, rendered.config_pbtxt, settings.versions, inputs.model, inputs.encodings.parent)
     rules = layout.prometheus / "rules"
     shutil.rmtree(rules, ignore_errors=True)
     rules.mkdir(mode=0o700)
@@ -162,14 +161,6 @@ def _save_settings(path: Path, settings: Settings) -> None:
     except LatencyDoctorError:
         pass
     stack_settings.save(path, settings)
-
-
-def _write_model(folder: Path, config_pbtxt: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / MODEL_VERSION).mkdir(mode=0o700, parents=True)
-    source = MODEL_SOURCE / MODEL_VERSION / "model.py"
-    write_atomically(folder / MODEL_VERSION / source.name, source.read_text(encoding="utf-8"))
-    write_atomically(folder / "config.pbtxt", config_pbtxt)
 
 
 def check_host(layout: Layout) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack.yaml_nodes import compose, read_text
+from latencydoctor.stack.yaml_nodes import Fields, compose, read_text
 
 PROFILES = Path(__file__).with_name("profiles")
 
@@ -15,6 +15,14 @@ MARGIN_RATIO = 1.5
 
 The figure is the project's own choice (design): it leaves a third of the time for a noisy machine.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The same device with a model of lower precision: only what the arithmetic and the weights decide changes."""
+
+    per_item_ms: float
+    memory_model_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,18 @@ class Profile:
     """What the workspace grows by for each item of the largest batch seen; it never shrinks."""
     clock_mhz: float
     max_clock_mhz: float
+    int8: Reduced | None = None
+    """None where nobody has said, or measured, how fast the device is with INT8."""
+
+    def at(self, precision: str) -> Profile:
+        """The profile with a model of this precision; KnownError when the device's times with it are not known."""
+        if precision == "fp32":
+            return self
+        if self.int8 is None:
+            raise KnownError(
+                f"sim:{self.name} has no times for {precision}", hint="Choose a profile that has, or stay with fp32."
+            )
+        return replace(self, per_item_ms=self.int8.per_item_ms, memory_model_bytes=self.int8.memory_model_bytes)
 
     @property
     def throttled(self) -> bool:
@@ -75,6 +95,7 @@ def parse(text: str, name: str = "profile") -> Profile:
         memory_per_item_bytes=top.whole("memory_per_item_bytes", None),
         clock_mhz=top.number("clock_mhz", None),
         max_clock_mhz=top.number("max_clock_mhz", None),
+        int8=_reduced(top.inner("int8")),
     )
     top.refuse_rest()
     if not problems.found:
@@ -88,3 +109,17 @@ def parse(text: str, name: str = "profile") -> Profile:
             problems.add("clock_mhz is above max_clock_mhz", top.at("clock_mhz"))
     problems.raise_any()
     return profile
+
+
+def _reduced(section: Fields) -> Reduced | None:
+    if section.node is None:
+        return None
+    found = Reduced(section.number("per_item_ms", None), section.whole("memory_model_bytes", None))
+    section.refuse_rest()
+    if not found.per_item_ms > 0:
+        section.problems.add(f"{section.path}.per_item_ms must be above 0", section.at("per_item_ms"))
+    if found.memory_model_bytes < 0:
+        section.problems.add(
+            f"{section.path}.memory_model_bytes must not be negative", section.at("memory_model_bytes")
+        )
+    return found

@@ -20,6 +20,7 @@ from latencydoctor.stack.files import write_atomically
 from latencydoctor.stack.settings_batching import BatchingSettings, batching_violations, out_of_range, read_batching
 from latencydoctor.stack.settings_canary import CanarySettings, canary_violations, read_canary
 from latencydoctor.stack.settings_priorities import PrioritySettings, priority_violations, read_priorities
+from latencydoctor.stack.versions import VERSIONS
 from latencydoctor.stack.yaml_nodes import Fields, Problems, compose, read_text
 
 __all__ = [
@@ -121,6 +122,12 @@ class Settings:
     def profile(self) -> str:
         """Name of the simulated accelerator's profile, "" on real hardware."""
         return self.accelerator.removeprefix("sim:") if self.simulated else ""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the model that Triton serves: that of the precision, and that of a canary's beside it."""
+        tried = self.canary.precision if self.canary is not None else None
+        return tuple(sorted({VERSIONS[precision] for precision in (self.inference.precision, tried) if precision}))
 
     def next_generation(self) -> Settings:
         """The same settings with the generation number one higher."""
@@ -237,9 +244,7 @@ def _unavailable(settings: Settings) -> list[tuple[str, str, str]]:
 
 
 def _precision(key: str, precision: str) -> list[tuple[str, str, str]]:
-    if precision == "int8":
-        return [(key, "int8 is not available in this release", "Use fp32.")]
-    return [] if precision == "fp32" else [(key, f"must be fp32, not {precision!r}", "")]
+    return [] if precision in VERSIONS else [(key, f"must be {' or '.join(VERSIONS)}, not {precision!r}", "")]
 
 
 def with_values(settings: Settings, values: Sequence[tuple[str, str]]) -> Settings:

@@ -15,3 +15,8 @@ ENCODER_FILE = "encoder.onnx"
 """The encoder of a version that brings its own; without it the version runs the FP32 encoder."""
 ENCODINGS_FILE = "encodings.npz"
 """Beside an encoder of its own: the index, and the known questions as that encoder sees them."""
+
+
+def precision_of(version: str) -> str:
+    """The precision that a version has; that of the first where the number says nothing."""
+    return next((precision for precision, number in VERSIONS.items() if number == version), "fp32")

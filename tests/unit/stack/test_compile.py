@@ -8,6 +8,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from latencydoctor.stack.compile import model_config, to_json, to_pbtxt
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, PrioritySettings, Settings
+from latencydoctor.stack.settings_canary import CanarySettings
 
 
 def compiled(**inference: object) -> pb.ModelConfig:
@@ -49,6 +50,20 @@ def test_only_the_standard_level_is_given_up_after_its_time() -> None:
     assert policies[2].timeout_action == pb.ModelQueuePolicy.REJECT
     assert policies[2].default_timeout_microseconds == 450_000
     assert not policies[2].allow_timeout_override
+
+
+def test_only_the_versions_that_the_settings_name_are_served() -> None:
+    assert list(compiled().version_policy.specific.versions) == [1]
+    assert list(compiled(precision="int8").version_policy.specific.versions) == [2]
+    tried = model_config(Settings(canary=CanarySettings(precision="int8")))
+    assert list(tried.version_policy.specific.versions) == [1, 2]
+
+
+def test_a_version_in_int8_is_warmed_up_before_it_answers() -> None:
+    assert not compiled().model_warmup
+    assert [one.batch_size for one in compiled(precision="int8").model_warmup] == [1, 32]
+    alone = compiled(precision="int8", batching=BatchingSettings(max_batch_size=1, preferred_batch_size=0))
+    assert [one.batch_size for one in alone.model_warmup] == [1]
 
 
 def test_text_and_json_say_the_same() -> None:

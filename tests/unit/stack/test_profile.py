@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from latencydoctor.errors import ContentError
-from latencydoctor.stack.profile import Profile, parse
+from latencydoctor.errors import ContentError, KnownError
+from latencydoctor.stack.profile import Profile, load, parse
 
 SMALL = Profile(
     name="small",
@@ -47,6 +47,24 @@ def test_a_lower_clock_stretches_the_device_time_only() -> None:
     assert hot.execution_ms(8) == 36
 
 
+def test_int8_changes_what_the_arithmetic_and_the_weights_decide() -> None:
+    found = parse(TEXT + "int8: {per_item_ms: 0.4, memory_model_bytes: 25}\n").at("int8")
+    assert found.execution_ms(10) == 24
+    assert found.memory_bytes(8) == 105
+    assert found.throttled is SMALL.throttled
+
+
+def test_a_device_whose_times_with_int8_nobody_knows_is_refused() -> None:
+    assert SMALL.at("fp32") == SMALL
+    with pytest.raises(KnownError, match="no times for int8"):
+        SMALL.at("int8")
+
+
+@pytest.mark.parametrize("profile", ["small", "compute-bound", "launch-bound"])
+def test_shipped_profiles_have_times_for_int8(profile: str) -> None:
+    assert load(profile).at("int8").per_item_ms < load(profile).per_item_ms
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -56,6 +74,8 @@ def test_a_lower_clock_stretches_the_device_time_only() -> None:
         ("\nclock_mhz: 1500", "\nclock_mhz: 2000", "clock_mhz is above max_clock_mhz"),
         ("origin: made up\n", "", "origin is missing"),
         ("name: small", "name: small\nspeed: 3", "unknown key 'speed'"),
+        ("name: small", "name: small\nint8: {per_item_ms: 1}", "int8.memory_model_bytes is missing"),
+        ("name: small", "name: small\nint8: {per_item_ms: .nan, memory_model_bytes: 1}", "must be above 0"),
     ],
 )
 def test_a_broken_profile_is_refused(old: str, new: str, message: str) -> None:

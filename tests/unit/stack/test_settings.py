@@ -80,8 +80,8 @@ def test_the_next_generation_changes_nothing_else() -> None:
         ("inference: {batching: {timeout_micros: -1}}", "s:1:40", "must be between 0"),
         ("inference: {batching: {max_batch_size: 8}}", "s:1:23", "preferred_batch_size is 16, above max_batch_size 8"),
         ("inference: {batching: {enabled: 1}}", "s:1:33", "must be true or false, not 1"),
-        ("inference: {precision: int8}", "s:1:24", "int8 is not available in this release"),
-        ("inference: {precision: fp16}", "s:1:24", "must be fp32, not 'fp16'"),
+        ("inference: {precision: fp16}", "s:1:24", "must be fp32 or int8, not 'fp16'"),
+        ("canary: {precision: int4}", "s:1:21", "must be fp32 or int8, not 'int4'"),
         ("inference: {replicas: 5}", "s:1:23", "must be between 1 and 4, not 5"),
         ("inference: {model: bert}", "s:1:20", "must be faq-encoder"),
         ("inference: {priorities: {vip: 3}}", "s:1:31", "must be between 1 and 2"),
@@ -133,3 +133,16 @@ def test_values_are_set_by_their_dotted_keys() -> None:
         with_values(Settings(), (("cache.timeout_ms", "x"),))
     with pytest.raises(ContentError, match=r"unknown key 'cache\.size'"):
         with_values(Settings(), (("cache.size", "1"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "versions"),
+    [
+        ("generation: 1", ("1",)),
+        ("inference: {precision: int8}", ("2",)),
+        ("canary: {precision: int8}", ("1", "2")),
+        ("inference: {precision: int8}\ncanary: {precision: int8}", ("2",)),
+    ],
+)
+def test_served_are_the_precision_and_what_is_tried(text: str, versions: tuple[str, ...]) -> None:
+    assert parse(text).versions == versions

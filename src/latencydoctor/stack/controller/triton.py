@@ -83,5 +83,6 @@ def _decided(config: model_config_pb2.ModelConfig) -> tuple[object, ...]:
             for level, policy in batching.priority_queue_policy.items()
         ),
         sum(group.count for group in config.instance_group),
+        tuple(config.version_policy.specific.versions),
         sorted((name, parameter.string_value) for name, parameter in config.parameters.items()),
     )

@@ -40,6 +40,10 @@ GAUGES = {
 }
 
 
+SHOW_AGAIN_S = 1.0
+"""How often gauges are set that have not changed: versions of a model share them, and the last one to load set them."""
+
+
 class Metric(Protocol):
     """One series on Triton's metrics page."""
 
@@ -71,14 +75,23 @@ class Place:
 class FaqServing:
     """One instance of the model: answers batches on the CPU, or on a simulated device."""
 
-    def __init__(self, accelerator: str, batch_sizes: tuple[int, ...], place: Place, make_metric: MetricMaker) -> None:
-        """Loads the model. KnownError when the simulated device is faster than this machine can compute."""
+    def __init__(
+        self,
+        accelerator: str,
+        batch_sizes: tuple[int, ...],
+        place: Place,
+        make_metric: MetricMaker,
+        precision: str = "fp32",
+    ) -> None:
+        """Loads the model. KnownError when the simulated device is faster than this machine can compute, or its times
+        with this precision are not known."""
         self._encodings = stored.load(place.encodings)
         self._device: SimulatedDevice | None = None
         self._shown: tuple[float, float] = (0, 0)
+        self._shown_at_s = 0.0
         self._encode: Callable[[Ints, Ints], Floats]
         if accelerator.startswith("sim:"):
-            profile = profiles.load(accelerator.removeprefix("sim:"))
+            profile = profiles.load(accelerator.removeprefix("sim:")).at(precision)
             # The model is needed for unknown questions only: a load of new settings need not wait for it.
             later = ThreadPoolExecutor(1).submit(OnnxEncoder, place.model)
 
@@ -119,11 +132,13 @@ class FaqServing:
         self._metrics["sim_accelerator_busy_seconds_total"].increment(profile.device_ms(items) / 1000)
         self._metrics["sim_accelerator_instances_busy_seconds_total"].increment(profile.execution_ms(items) / 1000)
         self._metrics["sim_accelerator_executions_total"].increment(1)
-        if (device.memory_bytes, profile.clock_mhz) != self._shown:
+        changed = (device.memory_bytes, profile.clock_mhz) != self._shown
+        if changed or time.monotonic() - self._shown_at_s > SHOW_AGAIN_S:
             self._show(device)
 
     def _show(self, device: SimulatedDevice) -> None:
-        """The gauges, which are set only when they change."""
+        """The gauges, which are set when they change and now and then."""
+        self._shown_at_s = time.monotonic()
         self._shown = (device.memory_bytes, device.profile.clock_mhz)
         self._metrics["sim_accelerator_memory_used_bytes"].set(device.memory_bytes)
         self._metrics["sim_accelerator_clock_mhz"].set(device.profile.clock_mhz)

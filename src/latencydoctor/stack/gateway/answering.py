@@ -7,7 +7,6 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
 
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.tokenize import Tokens
@@ -17,7 +16,7 @@ from latencydoctor.stack.gateway.cache import AnswerCache
 from latencydoctor.stack.gateway.effective import Effective, Route
 from latencydoctor.stack.gateway.entries import Entry, cache_key, dump_entry, read_entry
 from latencydoctor.stack.gateway.events import EventLog
-from latencydoctor.stack.gateway.inference import InferenceError, Outcome, TurnedAway
+from latencydoctor.stack.gateway.inference import InferenceError, Model, Outcome, TurnedAway, infer_or_default
 from latencydoctor.stack.gateway.lines import Lines
 from latencydoctor.stack.gateway.popular import Popular
 from latencydoctor.stack.gateway.refusals import RequestError, bad_request, shed, too_late, unavailable
@@ -43,14 +42,6 @@ _MISS = (
 )
 
 _LEVELS = {"inference_timeout": "CRITICAL", "gpu_oom": "CRITICAL", "batch_size_mismatch": "WARNING"}
-
-
-class Model(Protocol):
-    """What answers a question that is not in the cache."""
-
-    async def infer(self, tokens: Tokens, *, version: str, priority: int, timeout_s: float) -> Outcome:
-        """The best answer; InferenceError when there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +198,8 @@ class Answerer:
         self._measure(done_s - tokenised_s, done_s)
         entry = Entry(outcome.answer_index, outcome.score)
         cache = effective.settings.cache
-        if key is not None:
+        # While a model is being exchanged the one before still answers: that is no answer of the one the key names.
+        if key is not None and outcome.version in ("", route.serves):
             value = dump_entry(entry)
             self.popular.answered(key, value)
             if cache.enabled:
@@ -223,8 +215,8 @@ class Answerer:
         line, before_s, answered = self.lines.of(priority), perf_counter(), False
         line.enter()
         try:
-            outcome = await self._model_of(route).infer(
-                tokens, version=route.version, priority=effective.level(priority), timeout_s=timeout_s
+            outcome = await infer_or_default(
+                self._model_of(route), tokens, route.version, effective.level(priority), timeout_s
             )
             answered = True
             return outcome

@@ -12,9 +12,7 @@ from latencydoctor.errors import ContentError
 from latencydoctor.stack.gateway.canary import Canary
 from latencydoctor.stack.gateway.series import ARMS
 from latencydoctor.stack.settings import Settings, load
-
-VERSIONS = {"fp32": "1", "int8": "2"}
-"""The version of the model that has a precision; the folder of the model holds them side by side."""
+from latencydoctor.stack.versions import VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +26,8 @@ class Route:
     endpoints: tuple[str, ...]
     version: str
     key_version: str
+    serves: str
+    """The version that answers on this arm once the settings are in effect."""
     provenance: bytes
     """The part of an answer's JSON that is the same for all answers of this arm under these settings."""
     turns: Iterator[str] = field(compare=False, repr=False)
@@ -70,6 +70,7 @@ def combine(settings: Settings, tritons: tuple[str, ...]) -> Effective:
             endpoints=endpoints,
             version=VERSIONS[precision] if by_version else "",
             key_version=f"{precision}-{VERSIONS[precision]}",
+            serves=VERSIONS[precision],
             provenance=json.dumps(facts, separators=(",", ":")).strip("{}").encode(),
             turns=itertools.cycle(endpoints),
         )

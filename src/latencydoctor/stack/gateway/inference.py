@@ -10,6 +10,7 @@ import re
 import struct
 from array import array
 from dataclasses import dataclass
+from typing import Protocol
 
 import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
@@ -35,10 +36,14 @@ _OUT_OF_MEMORY = re.compile(r"out of memory|\boom\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the model says of one question: the place of the best answer and its score (cosine, -1..1)."""
+    """What the model says of one question: the place of the best answer and its score (cosine, -1..1).
+
+    `version` is the version that answered, "" where the server does not tell.
+    """
 
     answer_index: int
     score: float
+    version: str = ""
 
 
 class InferenceError(LatencyDoctorError):
@@ -77,6 +82,24 @@ def failure_of(code: grpc.StatusCode, detail: str) -> InferenceError:
     if code is grpc.StatusCode.UNAVAILABLE:
         return InferenceError("inference_unavailable", 503, detail)
     return InferenceError("inference_failed", 500, detail)
+
+
+class Model(Protocol):
+    """What answers a question that is not in the cache."""
+
+    async def infer(self, tokens: Tokens, *, version: str, priority: int, timeout_s: float) -> Outcome:
+        """The best answer; InferenceError when there is none."""
+        ...
+
+
+async def infer_or_default(model: Model, tokens: Tokens, version: str, priority: int, timeout_s: float) -> Outcome:
+    """Asks a version; while that is not loaded yet, or no more, whichever the server has. The outcome names it."""
+    try:
+        return await model.infer(tokens, version=version, priority=priority, timeout_s=timeout_s)
+    except InferenceError as error:
+        if not version or error.event != "model_load_error":
+            raise
+        return await model.infer(tokens, version="", priority=priority, timeout_s=timeout_s)
 
 
 class TritonModel:
@@ -122,4 +145,4 @@ def _read(response: service_pb2.ModelInferResponse) -> Outcome:
     index, score = found.get("answer_index", b""), found.get("score", b"")
     if len(index) != 4 or len(score) != 4:
         raise InferenceError("inference_failed", 500, "the model's answer lacks answer_index or score")
-    return Outcome(struct.unpack("<i", index)[0], struct.unpack("<f", score)[0])
+    return Outcome(struct.unpack("<i", index)[0], struct.unpack("<f", score)[0], response.model_version)

@@ -7,7 +7,6 @@ range from the whole batch; the worse of the two counts.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -20,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack.encoder import corpus, encodings
+from latencydoctor.stack import int8_build
+from latencydoctor.stack.encoder import encodings
 from latencydoctor.stack.encoder.encodings import Encodings
 from latencydoctor.stack.encoder.onnx_model import Ints, OnnxEncoder
 from latencydoctor.stack.encoder.tokenize import TextTokenizer
@@ -30,9 +30,6 @@ from latencydoctor.stack.quantise.accuracy import Loss, compare, refusal
 from latencydoctor.stack.quantise.recipes import FOR_CPU, Recipe
 from latencydoctor.stack.quantise.sheet import SHEET_FILE, Build, Trial, dump
 from latencydoctor.stack.versions import ENCODER_FILE, ENCODINGS_FILE, MODEL_SOURCE, SHELL_FILE
-
-RECIPES = 1
-"""Raised when a recipe changes, so that builds made before do not pass for today's."""
 
 BATCH = 16
 SEED = 20
@@ -80,23 +77,12 @@ def _sample(questions: Sequence[tuple[int, str]]) -> Sample:
     )
 
 
-def location(model: Path, cache: Path) -> Path:
-    """The folder in `cache` that holds, or would hold, the build made from this model and today's FAQ."""
-    return cache / f"int8-{inputs_digest(model, cache)}"
-
-
-def inputs_digest(model: Path, cache: Path) -> str:
-    """Names everything that a build is made from: model, tokenizer, FAQ, recipes."""
-    made_from = encodings.location(corpus.faq_corpus(), model, cache).name
-    return hashlib.sha256(f"{RECIPES}\n{made_from}".encode()).hexdigest()[:20]
-
-
 def build(subject: Subject, cache: Path, tell: Tell, recipes: Sequence[Recipe] = FOR_CPU) -> Build:
     """Tries every recipe and puts the fastest that passes into the cache; KnownError when none passes.
 
-    Takes about a minute of one core. Nothing but the folder named by `location` is written, whole or not at all.
+    Takes about a minute of one core. Only the folder named by `int8_build` is written, whole or not at all.
     """
-    target = location(subject.model, cache)
+    target = int8_build.location(subject.model, cache)
     with _scratch(cache) as folder:
         trials: dict[Path, Trial] = {}
         for recipe in recipes:
@@ -109,7 +95,7 @@ def build(subject: Subject, cache: Path, tell: Tell, recipes: Sequence[Recipe] =
         best = max(passed, key=lambda made: trials[made].speedup_b1)
         name, vnni = speed.cpu()
         found = Build(
-            inputs=inputs_digest(subject.model, cache),
+            inputs=int8_build.inputs_digest(subject.model, cache),
             model_bytes=subject.model.stat().st_size,
             kept=trials[best],
             others=tuple(trial for made, trial in trials.items() if made != best),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack import prepare
+from latencydoctor.stack import int8_build, prepare
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
 from latencydoctor.stack.quantise import build
 from latencydoctor.stack.quantise.accuracy import refusal
@@ -24,7 +24,7 @@ Tell = Callable[[str], None]
 
 def location() -> Path:
     """The folder of the build that fits today's encoder and FAQ, whether it is there or not."""
-    return build.location(onnx_model.model_path(), prepare.user_cache())
+    return int8_build.location(onnx_model.model_path(), prepare.user_cache())
 
 
 def make(tell: Tell, *, again: bool = False) -> Path:

@@ -88,6 +88,32 @@ def test_a_session_of_the_canary_asks_its_version_and_has_its_own_entries() -> N
     asyncio.run(scene())
 
 
+def test_an_answer_of_the_model_before_is_not_kept_as_one_of_the_new() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.settings = Settings(inference=InferenceSettings(precision="int8"))
+        for version, kept in (("1", False), ("2", True)):
+            bench.model.outcome = Outcome(1, 0.75, version)
+            assert (await bench.ask("a b")).status == 200
+            await bench.cache.settle()
+            assert ("faq:int8-2:a b" in bench.store.values) is kept
+
+    asyncio.run(scene())
+
+
+def test_while_a_version_is_not_loaded_the_server_decides_which_answers() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        bench.settings = Settings(canary=CanarySettings(precision="int8", share_ratio=0.5))
+        bench.model.error = InferenceError("model_load_error", 503, "unknown model version")
+        reply = await bench.ask("a b")
+        assert reply.status == 503
+        assert [version for version, _, _ in bench.model.calls][1:] == [""]
+        assert bench.model.calls[0][0] in ("1", "2")
+
+    asyncio.run(scene())
+
+
 def test_a_question_counted_for_an_arm_is_answered_by_it_although_the_other_is_asking_the_same() -> None:
     async def scene() -> None:
         bench = Bench()

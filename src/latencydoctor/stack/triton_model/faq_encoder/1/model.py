@@ -16,6 +16,7 @@ from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.device import DeviceMemoryError
 from latencydoctor.stack.encoder.onnx_model import Ints
 from latencydoctor.stack.encoder.serving import Answers, FaqServing, Metric, Place
+from latencydoctor.stack.versions import ENCODER_FILE, ENCODINGS_FILE, precision_of
 
 
 class TritonPythonModel:
@@ -27,16 +28,22 @@ class TritonPythonModel:
         largest = config["max_batch_size"]
         self._families: list[Any] = []
         self._labels = {"model": args["model_name"]}
+        version = Path(args["model_repository"]) / args["model_version"]
+        own = version / ENCODER_FILE
         place = Place(
-            model=Path(os.environ["LATENCYDOCTOR_MODEL_FILE"]),
-            encodings=Path(os.environ["LATENCYDOCTOR_ENCODINGS"]),
+            model=own if own.is_file() else Path(os.environ["LATENCYDOCTOR_MODEL_FILE"]),
+            encodings=version / ENCODINGS_FILE if own.is_file() else Path(os.environ["LATENCYDOCTOR_ENCODINGS"]),
             device_lock=Path(os.environ["LATENCYDOCTOR_DEVICE_LOCK"]),
             device_clock=Path(os.environ["LATENCYDOCTOR_DEVICE_CLOCK"]),
         )
         sizes = (*(size for size in (1, 2, 4, 8, 16, 32, 64) if size < largest), largest)
         try:
             self._serve = FaqServing(
-                config["parameters"]["accelerator"]["string_value"], sizes, place, self._make_metric
+                config["parameters"]["accelerator"]["string_value"],
+                sizes,
+                place,
+                self._make_metric,
+                precision_of(args["model_version"]),
             )
         except KnownError as error:
             raise pb_utils.TritonModelException(f"{error} {error.hint}") from error
