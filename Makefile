@@ -17,7 +17,7 @@ CHECKED := $(wildcard src tests benchmarks scripts)
 TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py benchmarks/instant_model/*/model.py)
 
 .PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
-        bench-gateway bench-startup bench-diagnose bench-forecast bench-judge bench-logs drills \
+        bench-gateway bench-startup bench-diagnose bench-forecast bench-int8 bench-judge bench-logs drills \
         accuracy accuracy-logs race mutation crash-matrix check-vllm check-gpu clean distclean
 
 help: ## this list
@@ -87,6 +87,9 @@ drills: setup ## how often each fault done to the real stack is diagnosed right 
 
 accuracy: setup ## how often the cause is right: the fault matrix in a real Prometheus, SEEDS=5 times each (QUICK=1: every fifth case, once)
 	@$(BIN)/python -m benchmarks.accuracy
+
+bench-int8: setup ## the encoder rebuilt in INT8: size, speed on one thread, loss of accuracy, a bad calibration refused
+	@$(BIN)/python -m benchmarks.int8
 
 bench-forecast: setup ## forecasts of p99 held against a real Triton: settings x rates on simulated accelerators (16 minutes)
 	@$(BIN)/python -m benchmarks.forecast

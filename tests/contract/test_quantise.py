@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from latencydoctor.errors import KnownError
 from latencydoctor.stack import int8_build, prepare
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
 from latencydoctor.stack.encoder.onnx_model import OnnxEncoder
-from latencydoctor.stack.quantise import build, engine, recipes
-from latencydoctor.stack.quantise.recipes import FOR_CPU, FOR_TENSORRT
+from latencydoctor.stack.quantise import build, engine, recipes, shelf
+from latencydoctor.stack.quantise.recipes import FOR_CPU
 from latencydoctor.targets.model_builds import BuildShelf, read_build
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -111,13 +112,23 @@ def test_a_link_in_a_build_is_refused(tmp_path: Path, built: Path) -> None:
         read_build(tmp_path)
 
 
-@pytest.mark.skipif(engine.runtime() is None, reason="neither tensorrt nor tensorrt_rtx can be imported here")
-def test_tensorrt_builds_an_engine_out_of_explicit_qdq(subject: build.Subject, tmp_path: Path) -> None:
-    FOR_TENSORRT.build(subject.model, tmp_path / "encoder.onnx", subject.calibration.ids, subject.calibration.mask)
-    told = engine.build_engine(tmp_path / "encoder.onnx", tmp_path / "encoder.engine", "8.9")
-    assert (tmp_path / "encoder.engine").stat().st_size == told["bytes"]
+TENSORRT = os.environ.get("LATENCYDOCTOR_TENSORRT_PYTHON") or (sys.executable if engine.runtime() else "")
+"""An interpreter with TensorRT, usually in an environment of its own."""
+
+
+@pytest.mark.skipif(not TENSORRT, reason="no TensorRT here; LATENCYDOCTOR_TENSORRT_PYTHON names an interpreter with it")
+def test_tensorrt_builds_an_engine_out_of_explicit_qdq(
+    subject: build.Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = encodings.location(corpus.faq_corpus(), subject.model, prepare.user_cache())
+    (tmp_path / folder.name).symlink_to(folder)
+    monkeypatch.setattr(prepare, "user_cache", lambda: tmp_path)
+    told = shelf.make_engine(lambda _line: None, "8.9", TENSORRT)
+    assert Path(str(told["path"])).stat().st_size == told["bytes"]
     assert told["int8_layers"]
     assert told["workspace_bytes"] == 1 << 30
+    with pytest.raises(KnownError, match=r"builds nothing for compute capability 1\.0"):
+        shelf.make_engine(lambda _line: None, "1.0", TENSORRT)
 
 
 def test_without_tensorrt_the_engine_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

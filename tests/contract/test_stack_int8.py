@@ -62,6 +62,7 @@ def put(layout: Layout, endpoints: Endpoints, settings: Settings) -> None:
         time.sleep(0.05)
     while ask(endpoints, "warm", "s")["generation"] != generation:
         time.sleep(0.05)
+    time.sleep(0.5)  # so that Triton has counted these
 
 
 def ask(endpoints: Endpoints, question: str, session: str) -> dict[str, object]:
@@ -81,7 +82,8 @@ def executed(endpoints: Endpoints) -> dict[str, int]:
 
 def counted(endpoints: Endpoints, before: dict[str, int], more: dict[str, int]) -> None:
     """So many inferences more than before; Triton counts one a moment after its answer has left."""
-    end_s, found = time.monotonic() + 3, {}
+    end_s = time.monotonic() + 3
+    found: dict[str, int] = {}
     while found != more and time.monotonic() < end_s:
         after = executed(endpoints)
         found = {version: after.get(version, 0) - before.get(version, 0) for version in more}

@@ -39,7 +39,7 @@ from tests.unit.builders import NOW_S, evidence
 
 HEALTHY = BROKEN.replace("generation: 7", "generation: 6").replace("max_batch_size: 8", "max_batch_size: 32")
 
-CALLS = ("write", "fsync", "replace", "ftruncate", "mkdir", "unlink")
+CALLS = ("write", "fsync", "replace", "ftruncate", "mkdir", "unlink", "rename", "rmdir")
 
 
 def tools(state: Path) -> Tools:

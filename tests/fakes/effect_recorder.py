@@ -29,8 +29,10 @@ from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect
 from latencydoctor.model.popular import WarmBatch
 from latencydoctor.targets.answer_cache import BundledAnswerCache
+from latencydoctor.targets.placed_version import BUILD_FILES, PlacedVersion
 from latencydoctor.targets.state_folder import StateFolder
 from tests.fakes import torchserve_case
+from tests.unit.model_builds import build_in
 
 AUDITED = {
     "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown",
@@ -38,6 +40,7 @@ AUDITED = {
     "os.system", "shutil.move", "shutil.copyfile",
 }  # fmt: skip
 UNAUDITED = ("fsync", "fdatasync", "write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
+BUILD = "build"
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
@@ -109,6 +112,21 @@ def ask_answers(folder: StateFolder) -> None:
             one()
 
 
+def shelve(build: Path) -> None:
+    """The files of a version to place, made before anything is recorded."""
+    build.mkdir(parents=True)
+    for name in BUILD_FILES:
+        (build / name).write_text(name, encoding="utf-8")
+
+
+def place_version(folder: StateFolder) -> None:
+    """A version put into the repository, and taken out of it again. The server is not asked to load it."""
+    version = PlacedVersion(folder, lambda: build_in(folder.path.parent / BUILD))
+    version.ensure("faq-encoder")
+    version.withdraw("faq-encoder")
+    version.tidy()
+
+
 def main(folder: Path, *, rogue: bool) -> dict[str, object]:
     """The runs, and what was recorded of them."""
     inside: dict[str, set[str]] = {}
@@ -126,6 +144,7 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
                 run(arguments, recorder.effects, GOOD)
             else:
                 ask_answers(StateFolder(state, recorder.effects))
+                place_version(StateFolder(state, recorder.effects))
 
         ended = in_child(watched, log)
         assert ended.code == 0, log.read_text()
@@ -135,7 +154,7 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
             else:
                 outside.add(call)
 
-    folder.mkdir(parents=True)
+    shelve(folder / BUILD)
     with small_stack(folder / "stack"):
         patient = Patient(folder / "stack", folder / "shelf")
         warm(patient.state)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from latencydoctor.app.ports import AnswerCache, Clock, Target
+from latencydoctor.app.ports import AnswerCache, Clock, ModelBuilds, Target
 from latencydoctor.app.sizing import arriving, need_of
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.forecast.classes import ClassLoad, predict_classes
@@ -48,11 +48,12 @@ NO_BASIS = Basis()
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a person asks for beside the fix: sizes, the front end that counts what is popular (None where there is
-    none), and whether to plan also where the diagnosis found another cause."""
+    none), whether to plan also where the diagnosis found another cause, and where rebuilt models lie."""
 
     wanted: BatchFloor = batch_floor.DEFAULT
     cache: AnswerCache | None = None
     force: bool = False
+    builds: ModelBuilds | None = None
 
 
 PLAINLY = Asked()
@@ -81,8 +82,9 @@ def make_plan(
         load, told = arriving(measured, _measure(basis, "queue_depth"))
         need = _need(state, load, basis)
     supply = _supply(state, measured, basis.times)
+    rebuilt = asked.builds.find() if fix.rebuilds and asked.builds is not None else None
     now = Circumstances(
-        basis.slo, load, arrival_rps, asked.wanted, popularity, _onset(basis), need, asked.force, supply
+        basis.slo, load, arrival_rps, asked.wanted, popularity, _onset(basis), need, asked.force, supply, rebuilt
     )
     change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
@@ -205,12 +207,15 @@ def _predictions(
         times = _and_before(times, baseline)
         if after == now:
             return change.predictions
+    if change.speedup is None:
+        reason = "not predicted: how much faster this accelerator becomes shows when some sessions try it"
+        return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
     hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
     load = measured if hits is None else {**measured, "cache_hit_ratio": hits}
     instances = max(1, round(measured.get("config_instance_count", 1.0)))
     batchings = (_batching(now), _batching(after))
     replicas = (scale_out.number(now[scale_out.REPLICAS]), scale_out.number(after[scale_out.REPLICAS]))
-    batcher = predict(measured, _arrival_rps(load), *batchings, times, instances, replicas)
+    batcher = predict(measured, _arrival_rps(load), *batchings, times, instances, replicas, change.speedup)
     # A fix of the cache leaves the capacity as it is.
     return (*change.predictions, *(one for one in batcher if hits is None or one.signal in _OF_A_CACHE))
 

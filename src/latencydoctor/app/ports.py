@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     # A diagnosis needs neither loads nor remedies, and making their records costs it a tenth of its start-up.
+    from latencydoctor.model.builds import ModelBuild
     from latencydoctor.model.evidence import Selection, Window
     from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
     from latencydoctor.model.popular import Popularity, WarmBatch, WarmedBatch
@@ -110,6 +111,14 @@ class Changer(Protocol):
         `KnownError` when the settings did not come into effect in time or `cancelled` (the caller then writes the text
         from before).
         """
+        ...
+
+
+class ModelBuilds(Protocol):
+    """Where rebuilt models lie that fit the target's own."""
+
+    def find(self) -> ModelBuild:
+        """The build that is there; `KnownError`, with how to make one, when there is none or it is damaged."""
         ...
 
 

@@ -11,6 +11,7 @@ from latencydoctor.app.ports import (
     Cancelled,
     Changer,
     Clock,
+    ModelBuilds,
     Observer,
     RunHistory,
     Target,
@@ -45,6 +46,7 @@ class Tools:
     cache: AnswerCache | None = None
     arms: ArmsVerifier | None = None
     batches: BatchCounter = uncounted
+    builds: ModelBuilds | None = None
 
     def watch(self, verifier: Verifier, deadline_ms: float | None) -> Watch:
         """What verification needs of these, on a target whose requests wait at most `deadline_ms`."""

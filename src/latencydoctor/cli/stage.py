@@ -76,7 +76,7 @@ class _Doctor:
         # The plan rests on the diagnosis just made, as `plan --bundle` would; a second one would cost a second look.
         basis = wiring.basis_from(self._found) if self._found else treatment.basis()
         # A second plan comes after a rollback of the first, which its diagnosis takes for the change that did it.
-        asked = treat.Asked(cache=treatment.tools.cache, force=self._planned)
+        asked = treat.Asked(cache=treatment.tools.cache, force=self._planned, builds=treatment.tools.builds)
         self._planned = True
         return treat.make_plan(fix, treatment.target, wiring.SystemClock(), basis, asked)
 

@@ -13,7 +13,7 @@ from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.effects import Effects
 
 if TYPE_CHECKING:
-    from latencydoctor.app.ports import AnswerCache, Changer, RunHistory, Target
+    from latencydoctor.app.ports import AnswerCache, Changer, ModelBuilds, RunHistory, Target
     from latencydoctor.model.builds import ModelBuild
     from latencydoctor.targets.state_folder import StateFolder
 
@@ -32,6 +32,7 @@ class Bound:
     changer: Changer
     history: RunHistory
     cache: AnswerCache | None = None
+    builds: ModelBuilds | None = None
     model: str = ""
     canary: bool = False
     tritons: Callable[[], tuple[str, ...]] = tuple
@@ -95,11 +96,32 @@ def _bundled(state: Path, now_s: Now, effects: Effects) -> Bound:
     from latencydoctor.targets.answer_cache import BundledAnswerCache
     from latencydoctor.targets.bundled import BundledTarget
     from latencydoctor.targets.executor import BundledChanger
+    from latencydoctor.targets.model_builds import BuildShelf
 
-    target = BundledTarget(state, effects)
+    builds = BuildShelf(_build_folder)
+    target = BundledTarget(state, effects, builds.find)
     history = JournalFolder(state / JOURNAL, now_s, effects)
     cache = BundledAnswerCache(target.folder)
-    return Bound(target, BundledChanger(target), history, cache, canary=True, tritons=lambda: _tritons(target.folder))
+    return Bound(
+        target,
+        BundledChanger(target),
+        history,
+        cache,
+        builds,
+        canary=True,
+        tritons=lambda: _tritons(target.folder),
+    )
+
+
+def _build_folder() -> Path:
+    """Where `latencydoctor quantise` leaves the build that fits today's encoder; KnownError without the stack."""
+    from latencydoctor.stack import host
+
+    host.refuse_unsupported(host.this_host())
+    from latencydoctor.stack import int8_build, prepare
+    from latencydoctor.stack.encoder import onnx_model
+
+    return int8_build.location(onnx_model.model_path(), prepare.user_cache())
 
 
 def _tritons(folder: StateFolder) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def _request(
 
 def plan(
     fix: Annotated[
-        str, typer.Argument(help="Which fix: batch-floor, cache-warmup, scale-out, revert-change, vip-priority.")
+        str, typer.Argument(help="Which fix: batch-floor, cache-warmup, int8, scale-out, revert-change, vip-priority.")
     ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the plan to a file for `apply`.")] = None,
     config: ConfigOption = None,
@@ -94,7 +94,7 @@ def plan(
     request = _request(config, content, prometheus, selector, model, bundle)
     treatment = wiring.treatment(request, target, wiring.silent)
     unfinished.warn(treatment.tools.history)
-    asked = Asked(cache=treatment.tools.cache, force=force)
+    asked = Asked(cache=treatment.tools.cache, force=force, builds=treatment.tools.builds)
     planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis(), asked)
     if isinstance(planned, NothingToDo):
         if form is Format.JSON:

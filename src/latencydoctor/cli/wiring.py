@@ -178,6 +178,7 @@ def treatment(
         observer,
         cancelled or never,
         cache=bound.cache,
+        builds=bound.builds,
         arms=MetricsArms.over(verifier) if verifier is not None and bound.canary else None,
         batches=batches,
     )

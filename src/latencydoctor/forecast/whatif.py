@@ -48,11 +48,13 @@ def predict(
     times: Sequence[BatchTime] = (),
     instances: int = 1,
     replicas: tuple[int, int] = (1, 1),
+    speedup: float = 1.0,
 ) -> tuple[Prediction, ...]:
     """Capacity, p99, p50, p95, load and the cost at low load, before and after; capacity and p99 come first.
 
     Where a figure cannot be computed it is None and `method` says why. `arrival_rps` is what reaches the servers, of
-    which there are so many `replicas` before and after, each with an even share.
+    which there are so many `replicas` before and after, each with an even share; `speedup` is how many times faster an
+    execution becomes.
     """
     was, will = replicas
     known = curve_of(of_one(measured, was), times)
@@ -61,7 +63,7 @@ def predict(
         return tuple(Prediction(name, unit, None, None, None, None, reason) for name, unit in _FORMS)
     curve, told = known
     whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, instances, outside_ms=outside_ms(measured))
-    base = whole.at_rate(whole.traffic.rate_rps / will)
+    base = replace(whole.at_rate(whole.traffic.rate_rps / will), curve=curve.scaled(1 / speedup))
     now = replace(whole.at_rate(whole.traffic.rate_rps / was), batching=before)
     told += f", {will} replicas with an even share each" if replicas != (1, 1) else ""
     if arrival_rps is None:

@@ -6,6 +6,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MAX_DROP_RATIO = 0.01
+"""A build whose upper 95 % bound of the drop of top-1 reaches this is refused (the mission's)."""
+
+MIN_QUESTIONS = 1000
+"""Fewer held-out questions prove nothing of the kind (the mission's)."""
+
 
 @dataclass(frozen=True, slots=True)
 class BuildTime:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from latencydoctor.errors import UsageError
+from latencydoctor.model.builds import ModelBuild
 from latencydoctor.model.canary import CanaryKind
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.kept import Onset
 from latencydoctor.model.popular import Popularity
 from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy import batch_floor, cache_warmup, revert_change, scale_out, vip_priority
+from latencydoctor.remedy import batch_floor, cache_warmup, int8, revert_change, scale_out, vip_priority
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.batching_lint import Around
 from latencydoctor.remedy.change import Change
@@ -54,6 +55,7 @@ class Circumstances:
     need: scale_out.Need = scale_out.UNKNOWN
     insisted: bool = False
     supply: Supply | None = None
+    build: ModelBuild | None = None
 
 
 Propose = Callable[[TargetState, Circumstances], Change | NothingToDo]
@@ -64,9 +66,9 @@ class Fix:
     """One row: what the fix is called, how it decides what to change, and the bounds of what it may change.
 
     `canary` says what tries it before all traffic gets it, `warms` that it may write entries of the cache, too, and
-    decides on what is popular, `restores` that it may put the whole settings of an earlier generation back and nothing
-    else. Unless a person insists, a fix that `scales` is refused where the diagnosis says that more replicas are the
-    wrong answer, and one with `causes` where it found another cause.
+    decides on what is popular, `rebuilds` that it decides on a rebuilt model, `restores` that it may put the whole
+    settings of an earlier generation back and nothing else. Unless a person insists, a fix that `scales` is refused
+    where the diagnosis says that more replicas are the wrong answer, one with `causes` where it found another.
     """
 
     id: str
@@ -76,6 +78,7 @@ class Fix:
     blast_radius: str
     canary: CanaryKind = CanaryKind.NONE
     warms: bool = False
+    rebuilds: bool = False
     restores: bool = False
     scales: bool = False
     causes: tuple[str, ...] = ()
@@ -151,6 +154,15 @@ FIXES: dict[str, Fix] = {
                 Bound(vip_priority.LIMIT, 1, vip_priority.MAX_LIMIT_MS),
             ),
             blast_radius="one settings file and one model on every replica: standard requests wait, or are turned away",
+        ),
+        Fix(
+            id=int8.FIX_ID,
+            title="Serve the model in INT8, as a version that some sessions try first",
+            propose=lambda state, now: int8.propose(state, now.build, now.measured),
+            bounds=(Bound(int8.PRECISION, words=("int8",)),),
+            blast_radius="one settings file and a version of one model: a share of the sessions, then all",
+            rebuilds=True,
+            canary=CanaryKind.VERSION,
         ),
     )
 }

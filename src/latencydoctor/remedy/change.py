@@ -28,3 +28,5 @@ class Change:
     restores: KeptGeneration | None = None
     instead_of: tuple[str, ...] = ()
     standard_limit_ms: float | None = None
+    speedup: float | None = 1.0
+    """How many times faster an execution becomes; None where that is not known before it is tried."""

@@ -6,15 +6,17 @@ Reads only. Implements the port `Target`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from latencydoctor.model.builds import ModelBuild
 from latencydoctor.model.effects import Effect, Effects, unwatched
 from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import SETTINGS_OBJECT, generation_of, settings_digest
 from latencydoctor.targets import settings_file
 from latencydoctor.targets.admin import Rendered, render
 from latencydoctor.targets.kept_generations import read_kept
+from latencydoctor.targets.placed_version import PlacedVersion, no_build, versions_object
 from latencydoctor.targets.state_folder import SETTINGS, StateFolder
 from latencydoctor.targets.triton import EffectiveConfig, differences, read_effective
 
@@ -25,8 +27,9 @@ DEFAULT_DEADLINE_MS = "5000"
 class BundledTarget:
     """The stack whose files lie in `state`."""
 
-    def __init__(self, state: Path, effects: Effects = unwatched) -> None:
+    def __init__(self, state: Path, effects: Effects = unwatched, find: Callable[[], ModelBuild] = no_build) -> None:
         self.folder = StateFolder(state, effects)
+        self.versions = PlacedVersion(self.folder, find)
 
     @property
     def name(self) -> str:
@@ -53,6 +56,7 @@ class BundledTarget:
                 TargetObject(SETTINGS_OBJECT, generation, settings_digest(text)),
                 TargetObject(f"triton model {model}", generation, _together(effective)),
                 TargetObject(stored, generation, hashlib.sha256(self.folder.read(stored).encode()).hexdigest()),
+                TargetObject(versions_object(model), generation, self.versions.digest(model)),
             ),
             settings=settings,
             settings_text=text,

@@ -14,8 +14,10 @@ from latencydoctor.errors import ContentError, KnownError, Refused
 from latencydoctor.model.effects import Effect
 from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
-from latencydoctor.targets.bundled import BundledTarget
+from latencydoctor.targets.bundled import DEFAULT_MODEL, BundledTarget
 from latencydoctor.targets.controller_page import ControllerState, read_controller
+from latencydoctor.targets.placed_version import asks_int8, versions_object
+from latencydoctor.targets.settings_file import flatten
 from latencydoctor.targets.state_folder import SETTINGS
 
 EFFECT_TIMEOUT_S = 30.0
@@ -61,9 +63,12 @@ class BundledChanger:
         *,
         expected: frozenset[str],
         cancelled: Callable[[], bool],
-        proof: tuple[TargetObject, ...] = (),  # noqa: ARG002  # the controller tells what is in effect
+        proof: tuple[TargetObject, ...] = (),
     ) -> TargetState:
-        """Replaces the settings and waits for them to be in effect; see the port for what it raises."""
+        """Replaces the settings and waits for them to be in effect; see the port for what it raises.
+
+        The version that the settings name is there before them; one that `proof` does not know goes after them.
+        """
         found = self._target.settings_text()
         digest, wanted = settings_digest(found), settings_digest(settings_text)
         if digest not in expected:
@@ -71,11 +76,20 @@ class BundledChanger:
                 f"{self._target.folder.path / SETTINGS} was changed by someone else meanwhile",
                 hint="Nothing was written. Look at the file, then plan again.",
             )
+        self._target.versions.tidy()
+        settings = dict(flatten(settings_text, SETTINGS))
+        model, needed = settings.get("inference.model", DEFAULT_MODEL), asks_int8(settings)
+        if needed:
+            self._target.versions.ensure(model)
         generation = generation_of(found)
         if digest != wanted or self._refused_before(generation):
             generation += 1
             self._target.folder.replace(SETTINGS, with_generation(settings_text, generation))
-        return self._settled(generation, wanted, cancelled)
+        state = self._settled(generation, wanted, cancelled)
+        if needed or not _unknown(versions_object(model), state, proof):
+            return state
+        self._target.versions.withdraw(model)
+        return self._target.read()
 
     def _refused_before(self, generation: int) -> bool:
         """Whether the controller has given up on the file as it is; it tries again only when it sees a new generation.
@@ -124,6 +138,12 @@ class BundledChanger:
         url = self._target.folder.endpoints().controller_metrics
         with self._target.folder.effects(Effect.ASK_CONTROLLER):
             return self._controller(url)
+
+
+def _unknown(name: str, state: TargetState, proof: tuple[TargetObject, ...]) -> bool:
+    """Whether an object is another than the proof says; not where the proof says nothing of it."""
+    now = {item.name: item.digest for item in state.objects}
+    return any(item.name == name and now.get(name) != item.digest for item in proof)
 
 
 def _refused(generation: int, seen: ControllerState) -> _GivenUpError:

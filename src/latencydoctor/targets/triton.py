@@ -52,7 +52,10 @@ def _settings(config: Message) -> tuple[tuple[str, str], ...]:
     batcher = found.get("dynamic_batching")
     preferred = [int(size) for size in (batcher or {}).get("preferred_batch_size", [])]
     wait = int((batcher or {}).get("max_queue_delay_microseconds", 0))
+    precision = str((found.get("parameters") or {}).get("precision", {}).get("string_value", ""))
+    told = (("inference.precision", precision),) if precision else ()
     return (
+        *told,
         ("inference.batching.enabled", "false" if batcher is None else "true"),
         ("inference.batching.preferred_batch_size", str(min(preferred, default=0))),
         ("inference.batching.max_batch_size", str(found.get("max_batch_size", 0))),
