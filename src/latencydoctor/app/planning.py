@@ -12,7 +12,7 @@ from latencydoctor.errors import KnownError, Refused
 from latencydoctor.forecast.classes import ClassLoad, predict_classes
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching, capacity_rps
-from latencydoctor.forecast.whatif import curve_of, predict
+from latencydoctor.forecast.whatif import and_before, curve_of, predict
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.diagnosis import Diagnosis, Finding
 from latencydoctor.model.evidence import Evidence, IncidentState, Measure
@@ -204,7 +204,7 @@ def _predictions(
             reason = f"not predicted: the earlier settings leave {unstated[0]} to its default"
             return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
         after = now | {key: then[key] for key in now if key in then}
-        times = _and_before(times, baseline)
+        times = and_before(times, baseline)
         if after == now:
             return change.predictions
     if change.speedup is None:
@@ -228,17 +228,6 @@ def _measure(basis: Basis, signal: str) -> Measure | None:
 def _need(state: TargetState, measured: Mapping[str, float], basis: Basis) -> scale_out.Need:
     """How many replicas hold the SLO under the batching in effect."""
     return need_of(measured, basis.times, _batching(_batching_now(state)), _replicas(state), basis.slo.p99_ms)
-
-
-def _and_before(times: tuple[BatchTime, ...], baseline: Mapping[str, float]) -> tuple[BatchTime, ...]:
-    """With the executions from before the change, which ran the sizes that a queue under the old settings will run.
-
-    A server that was loaded anew knows only those of the settings that are to go. Both count alike.
-    """
-    size, time_ms = baseline.get("batch_size_mean"), baseline.get("compute_time_ms")
-    if not times or size is None or time_ms is None or size < 1 or time_ms <= 0:
-        return times
-    return (*times, BatchTime(round(size), sum(one.executions for one in times), time_ms))
 
 
 def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:

@@ -147,3 +147,14 @@ def _low_load(now: Scenario, after: Scenario, told: str) -> Prediction:
         values.append(None if alone is None else alone.percentile_ms(0.5))
     method = f"simulated queue at {rate_rps:.3g} requests/s, {told}"
     return Prediction("low_load_p50_ms", "ms", values[0], values[1], None, None, method)
+
+
+def and_before(times: tuple[BatchTime, ...], baseline: Mapping[str, float]) -> tuple[BatchTime, ...]:
+    """With the executions from before the change, which ran the sizes that a queue under the old settings will run.
+
+    A server that was loaded anew knows only those of the settings that are to go. Both count alike.
+    """
+    size, time_ms = baseline.get("batch_size_mean"), baseline.get("compute_time_ms")
+    if not times or size is None or time_ms is None or size < 1 or time_ms <= 0:
+        return times
+    return (*times, BatchTime(round(size), sum(one.executions for one in times), time_ms))
