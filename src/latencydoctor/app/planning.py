@@ -7,23 +7,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from latencydoctor.app.ports import AnswerCache, Clock, ModelBuilds, Target
-from latencydoctor.app.sizing import arriving, need_of
+from latencydoctor.app.predicting import arrival_rps, need_of, predictions, replicas_of, supply_of
+from latencydoctor.app.sizing import arriving
 from latencydoctor.errors import KnownError, Refused
-from latencydoctor.forecast.classes import ClassLoad, predict_classes
 from latencydoctor.forecast.curve import BatchTime
-from latencydoctor.forecast.queue import Batching, capacity_rps
-from latencydoctor.forecast.whatif import and_before, curve_of, predict
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.diagnosis import Diagnosis, Finding
 from latencydoctor.model.evidence import Evidence, IncidentState, Measure
 from latencydoctor.model.kept import Onset
-from latencydoctor.model.remedy import NothingToDo, Plan, Prediction, TargetState
+from latencydoctor.model.remedy import NothingToDo, Plan, TargetState
 from latencydoctor.remedy import batch_floor, catalog, scale_out
 from latencydoctor.remedy.batch_floor import BatchFloor
 from latencydoctor.remedy.catalog import Circumstances, Fix
 from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.plan import Grounds, Texts, build, operations_of, restored_text
-from latencydoctor.remedy.vip_priority import Supply
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +71,25 @@ def make_plan(
     state = target.read()
     refuse_unsettled(state)
     measured = measured_values(basis)
-    arrival_rps = _arrival_rps(measured)
     popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
     load: Mapping[str, float] = measured
     told, need = "", scale_out.UNKNOWN
     if fix.scales:
         load, told = arriving(measured, _measure(basis, "queue_depth"))
-        need = _need(state, load, basis)
-    supply = _supply(state, measured, basis.times)
+        need = need_of(state, load, basis.times, basis.slo.p99_ms)
+    supply = supply_of(state, measured, basis.times)
     rebuilt = asked.builds.find() if fix.rebuilds and asked.builds is not None else None
     now = Circumstances(
-        basis.slo, load, arrival_rps, asked.wanted, popularity, _onset(basis), need, asked.force, supply, rebuilt
+        basis.slo,
+        load,
+        _arrival_at_one(state, measured),
+        asked.wanted,
+        popularity,
+        _onset(basis),
+        need,
+        asked.force,
+        supply,
+        rebuilt,
     )
     change = fix.propose(state, now)
     if isinstance(change, NothingToDo):
@@ -95,7 +100,7 @@ def make_plan(
     grounds = Grounds(
         justification=(*_justification(basis.diagnosis, fix_id), *filter(None, (told,)), *change.grounds),
         measured=measured,
-        predictions=_predictions(state, change, load, basis.times, baseline_values(basis)),
+        predictions=predictions(state, change, load, basis.times, baseline_values(basis)),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -160,10 +165,10 @@ def baseline_values(basis: Basis) -> dict[str, float]:
     return {item.signal: item.baseline for item in measures if item.baseline is not None}
 
 
-def _arrival_rps(measured: Mapping[str, float]) -> float | None:
-    """Requests that reach the server: what the cache answers never gets there."""
-    rate = measured.get("request_rate_rps")
-    return None if rate is None or rate <= 0 else rate * (1 - measured.get("cache_hit_ratio", 0.0))
+def _arrival_at_one(state: TargetState, measured: Mapping[str, float]) -> float | None:
+    """What reaches one of the replicas: batches gather in each by itself."""
+    whole_rps = arrival_rps(measured)
+    return None if whole_rps is None else whole_rps / replicas_of(state)
 
 
 def _justification(diagnosis: Diagnosis | None, fix_id: str) -> Iterator[str]:
@@ -183,51 +188,9 @@ def _justification(diagnosis: Diagnosis | None, fix_id: str) -> Iterator[str]:
         yield f"{item.signal} is {value} ({item.comparison}){source}"
 
 
-def _predictions(
-    state: TargetState,
-    change: Change,
-    measured: Mapping[str, float],
-    times: tuple[BatchTime, ...],
-    baseline: Mapping[str, float],
-) -> tuple[Prediction, ...]:
-    """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
-    now = {**_batching_now(state), scale_out.REPLICAS: str(_replicas(state))}
-    after = now | dict(change.values)
-    if change.standard_limit_ms is not None:
-        instances = max(1, round(measured.get("config_instance_count", 1.0)))
-        coming = _load_of_classes(measured, _replicas(state))
-        return predict_classes(measured, coming, _batching(after), change.standard_limit_ms, times, instances)
-    if change.restores is not None:
-        then = dict(change.restores.settings)
-        unstated = [key for key in now if key not in then and state.setting(key) is not None]
-        if unstated:
-            reason = f"not predicted: the earlier settings leave {unstated[0]} to its default"
-            return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
-        after = now | {key: then[key] for key in now if key in then}
-        times = and_before(times, baseline)
-        if after == now:
-            return change.predictions
-    if change.speedup is None:
-        reason = "not predicted: how much faster this accelerator becomes shows when some sessions try it"
-        return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
-    hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
-    load = measured if hits is None else {**measured, "cache_hit_ratio": hits}
-    instances = max(1, round(measured.get("config_instance_count", 1.0)))
-    batchings = (_batching(now), _batching(after))
-    replicas = (scale_out.number(now[scale_out.REPLICAS]), scale_out.number(after[scale_out.REPLICAS]))
-    batcher = predict(measured, _arrival_rps(load), *batchings, times, instances, replicas, change.speedup)
-    # A fix of the cache leaves the capacity as it is.
-    return (*change.predictions, *(one for one in batcher if hits is None or one.signal in _OF_A_CACHE))
-
-
 def _measure(basis: Basis, signal: str) -> Measure | None:
     found = basis.evidence.find(signal) if basis.evidence is not None else None
     return found if isinstance(found, Measure) else None
-
-
-def _need(state: TargetState, measured: Mapping[str, float], basis: Basis) -> scale_out.Need:
-    """How many replicas hold the SLO under the batching in effect."""
-    return need_of(measured, basis.times, _batching(_batching_now(state)), _replicas(state), basis.slo.p99_ms)
 
 
 def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
@@ -242,47 +205,6 @@ def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
             f"{fix.id} is not for what was found: {cause.title} ({cause.id})",
             hint=f"It helps against {', '.join(fix.causes)}. `plan {fix.id} --force` plans it all the same.",
         )
-
-
-_OF_A_CACHE = ("e2e_p99_ms", "instance_busy_ratio")
-"""What a fix of the cache changes of the batcher's figures."""
-
-
-def _batching_now(state: TargetState) -> dict[str, str]:
-    return {key: state.in_use(key) or "" for key in (batch_floor.ENABLED, *_NUMBERS)}
-
-
-def _replicas(state: TargetState) -> int:
-    return scale_out.number(state.in_use(scale_out.REPLICAS) or "")
-
-
-def _supply(state: TargetState, measured: Mapping[str, float], times: tuple[BatchTime, ...]) -> Supply | None:
-    """What all replicas can do together, None where it is not known what an execution takes."""
-    known = curve_of(measured, times)
-    if isinstance(known, str):
-        return None
-    batching, (curve, _) = _batching(_batching_now(state)), known
-    instances = max(1, round(measured.get("config_instance_count", 1.0))) * _replicas(state)
-    return Supply(capacity_rps(curve, batching, instances), curve.batch_ms(batching.size_under_load))
-
-
-def _load_of_classes(measured: Mapping[str, float], replicas: int) -> ClassLoad | str:
-    """What comes to the front of one replica, or what of it is not known."""
-    rate = measured.get("arrival_rate_rps", measured.get("request_rate_rps"))
-    vip_ratio = measured.get("vip_share_ratio")
-    if rate is None or rate <= 0:
-        return "the arrival rate is not known"
-    if vip_ratio is None:
-        return "the share of VIP requests is not known"
-    return ClassLoad(rate / replicas, measured.get("cache_hit_ratio", 0.0), vip_ratio)
-
-
-_NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)
-
-
-def _batching(values: Mapping[str, str]) -> Batching:
-    preferred, maximum, wait = (int(values[key]) if values[key].isdecimal() else 0 for key in _NUMBERS)
-    return Batching(values[batch_floor.ENABLED] == "true", preferred, max(1, maximum), wait / 1000)
 
 
 def _simulated(basis: Basis, state: TargetState) -> bool:

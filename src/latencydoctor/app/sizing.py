@@ -1,34 +1,59 @@
-"""How many replicas a target needs: the capacity question of the forecast, asked of what a plan rests on."""
+"""How many replicas or instances a target needs: the forecast's capacity question, asked of what a plan rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from latencydoctor.forecast.capacity import Sizing, replicas_for
+from latencydoctor.forecast.capacity import MAX_LOAD_RATIO, Sizing, replicas_for, within
 from latencydoctor.forecast.curve import BatchTime
-from latencydoctor.forecast.queue import Batching
+from latencydoctor.forecast.estimate import estimate
+from latencydoctor.forecast.queue import Batching, Scenario
 from latencydoctor.forecast.situation import Situation, scenario
 from latencydoctor.forecast.whatif import of_one
 from latencydoctor.model.evidence import Measure
-from latencydoctor.remedy.scale_out import Need
+from latencydoctor.remedy.scale_out import MOST_INSTANCES, Need
 
 CLIMBS_RATIO = 1.6
 """A queue that climbs in a straight line is twice its mean at the end, one that stays is its mean all the time."""
 
 
-def need_of(
+def replicas_needed(
     measured: Mapping[str, float], times: Sequence[BatchTime], batching: Batching, replicas: int, slo_p99_ms: float
 ) -> Need:
     """What the queue model says, from the figures of so many replicas under this batching."""
+    found = _scenario(measured, times, batching, replicas)
+    return found if isinstance(found, Need) else _told(replicas_for(found, slo_p99_ms), slo_p99_ms)
+
+
+def instances_needed(
+    measured: Mapping[str, float], times: Sequence[BatchTime], batching: Batching, slo_p99_ms: float
+) -> Need:
+    """The same for instances, which take batches from one queue; as many as `scale_out.MOST_INSTANCES` are tried."""
+    found = _scenario(measured, times, batching, replicas=1)
+    if isinstance(found, Need):
+        return found
+    at = f"at {found.traffic.rate_rps:.0f} requests/s"
+    for count in range(1, MOST_INSTANCES + 1):
+        several = replace(found, instances=count)
+        if several.load_ratio <= MAX_LOAD_RATIO and within(estimate(several), slo_p99_ms):
+            word = "instance holds" if count == 1 else "instances hold"
+            load = f"each loaded to {several.load_ratio:.0%}"
+            return Need(count, f"{at} {count} {word} p99 below {slo_p99_ms:,.0f} ms, {load}")
+    return Need(0, f"{at} not even {MOST_INSTANCES} instances hold p99 below {slo_p99_ms:,.0f} ms")
+
+
+def _scenario(
+    measured: Mapping[str, float], times: Sequence[BatchTime], batching: Batching, replicas: int
+) -> Scenario | Need:
+    """One server with the whole traffic before it, or what of it is not known."""
     rate_rps = measured.get("request_rate_rps", 0.0)
     if rate_rps <= 0:
         return Need(None, "how many are needed is not known: the arrival rate is not measured")
     instances = max(1, round(measured.get("config_instance_count", 1.0)))
     known = Situation(of_one(measured, replicas), batching, instances, replicas, tuple(times))
     found = scenario(known, rate_rps, batching)
-    if isinstance(found, str):
-        return Need(None, f"how many are needed is not known: {found}")
-    return _told(replicas_for(found[0], slo_p99_ms), slo_p99_ms)
+    return Need(None, f"how many are needed is not known: {found}") if isinstance(found, str) else found[0]
 
 
 def arriving(measured: Mapping[str, float], depth: Measure | None) -> tuple[Mapping[str, float], str]:

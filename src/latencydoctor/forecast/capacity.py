@@ -99,17 +99,18 @@ def _settled(scenario: Scenario, slo_ms: float, replicas: int) -> Sizing:
     """The quick answer estimated in full, and a little more where that shows it to have been too low."""
     found = shared(scenario, replicas)
     one_less = shared(scenario, replicas - 1) if replicas > 1 else None
-    while not _within(found, slo_ms):
+    while not within(found, slo_ms):
         replicas += max(1, replicas // 100)
         one_less, found = found, shared(scenario, replicas)
     return Sizing(scenario.traffic.rate_rps, slo_ms, replicas, found, one_less)
 
 
 def _enough(scenario: Scenario, slo_ms: float, replicas: int) -> bool:
-    return _within(shared(scenario, replicas, SEARCH_REQUESTS, QUICK_DRAWS), slo_ms)
+    return within(shared(scenario, replicas, SEARCH_REQUESTS, QUICK_DRAWS), slo_ms)
 
 
-def _within(found: Estimate, slo_ms: float) -> bool:
+def within(found: Estimate, slo_ms: float) -> bool:
+    """Whether p99 stays below the SLO, its interval's upper end included."""
     return found.p99_ms is not None and found.p99_ms.high is not None and found.p99_ms.high <= slo_ms
 
 

@@ -46,26 +46,27 @@ def predict(
     before: Batching,
     after: Batching,
     times: Sequence[BatchTime] = (),
-    instances: int = 1,
+    instances: tuple[int, int] = (1, 1),
     replicas: tuple[int, int] = (1, 1),
     speedup: float = 1.0,
 ) -> tuple[Prediction, ...]:
     """Capacity, p99, p50, p95, load and the cost at low load, before and after; capacity and p99 come first.
 
     Where a figure cannot be computed it is None and `method` says why. `arrival_rps` is what reaches the servers, of
-    which there are so many `replicas` before and after, each with an even share; `speedup` is how many times faster an
-    execution becomes.
+    which there are so many `replicas` before and after, each with an even share and so many `instances`; `speedup` is
+    how many times faster an execution becomes.
     """
-    was, will = replicas
+    (was, will), (had, has) = replicas, instances
     known = curve_of(of_one(measured, was), times)
     if isinstance(known, str):
         reason = f"not predicted: {known}"
         return tuple(Prediction(name, unit, None, None, None, None, reason) for name, unit in _FORMS)
     curve, told = known
-    whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, instances, outside_ms=outside_ms(measured))
+    whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, has, outside_ms=outside_ms(measured))
     base = replace(whole.at_rate(whole.traffic.rate_rps / will), curve=curve.scaled(1 / speedup))
-    now = replace(whole.at_rate(whole.traffic.rate_rps / was), batching=before)
+    now = replace(whole.at_rate(whole.traffic.rate_rps / was), batching=before, instances=had)
     told += f", {will} replicas with an even share each" if replicas != (1, 1) else ""
+    told += f", {has} instances that do not slow each other down" if had != has else ""
     if arrival_rps is None:
         reason = "not predicted: the arrival rate is not known"
         nothing = Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason)
@@ -81,7 +82,7 @@ def predict(
         *percentiles,
         _load(now, base, told),
         _low_load(now, base, told),
-        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, instances * will), told),
+        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, has * will), told),
         _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
     )
 

@@ -124,7 +124,7 @@ FIXES: dict[str, Fix] = {
         ),
         Fix(
             id=scale_out.FIX_ID,
-            title="Add replicas, so that each gets a smaller share of the traffic",
+            title="Add replicas, or instances where one server is all there is, so that each gets less of the traffic",
             propose=lambda state, now: scale_out.propose(state, now.need, now.measured, insisted=now.insisted),
             bounds=(
                 Bound(scale_out.REPLICAS, 2, scale_out.MOST),

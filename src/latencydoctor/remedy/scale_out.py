@@ -1,7 +1,8 @@
 """The fix `scale-out`: more replicas, where more traffic comes than the device can do.
 
 It is the reflex of every incident and the answer to few of them, so it is refused where the diagnosis found a cause
-that more replicas would not cure. How many are needed is for the forecast to say.
+that more replicas would not cure. How many are needed is for the forecast to say. A single server has no replicas to
+add; there it is more instances (TorchServe: workers), which help only as long as what they share has time left.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ MOST = 4
 """What the bundled stack has room for."""
 
 MOST_INSTANCES = 16
-"""More copies of a model on one server than this are for a person to decide."""
+"""On one server; each has a copy of the model there."""
+
+BUSY_RATIO = 0.85
+"""An accelerator busier than this has no time left for another instance: the mission's bound of a healthy GPU."""
 
 MEMORY_MARGIN = 1.25
 """Each replica has a copy of the model and batches of its own; how much more than that verification lets pass."""
@@ -50,46 +54,39 @@ def number(text: str) -> int:
     return max(1, int(text)) if text.isascii() and text.isdecimal() else 1
 
 
+def lever(state: TargetState) -> str:
+    """The setting that adds capacity on this target: replicas where it has any, else instances."""
+    return INSTANCES if not state.can_set(REPLICAS) and state.can_set(INSTANCES) else REPLICAS
+
+
 def propose(
     state: TargetState, need: Need, measured: Mapping[str, float], *, insisted: bool = False
 ) -> Change | NothingToDo:
     """As many replicas as the forecast asks for, one more where it cannot say or a person insists."""
-    if not state.can_set(REPLICAS) and state.can_set(INSTANCES):
-        return _one_more_instance(state, measured)
-    now = number(state.in_use(REPLICAS) or "")
-    if now >= MOST:
+    key = lever(state)
+    word, most = ("instances", MOST_INSTANCES) if key == INSTANCES else ("replicas", MOST)
+    now = number(state.in_use(key) or "")
+    if now >= most:
         return NothingToDo(
             FIX_ID,
-            f"{now} replicas run, and there is room for no more; {need.told}",
+            f"{now} {word} run, and there is room for no more; {need.told}",
             ("Add accelerators by hand, or shed standard traffic until they are there.",),
         )
+    busy = measured.get("accelerator_busy_ratio")
+    if key == INSTANCES and not insisted and busy is not None and busy > BUSY_RATIO:
+        reason = f"the accelerator is busy {busy:.0%} of the time, and another instance on it would only share it"
+        return NothingToDo(FIX_ID, reason, ("Add a server with an accelerator of its own.",))
     if not insisted and need.replicas == 0:
-        return NothingToDo(FIX_ID, f"more replicas would not be enough: {need.told}")
+        return NothingToDo(FIX_ID, f"more {word} would not be enough: {need.told}")
     if not insisted and need.replicas is not None and need.replicas <= now:
         return NothingToDo(FIX_ID, f"the {now} there {'is' if now == 1 else 'are'} should do: {need.told}")
     wanted = max(need.replicas or 0, now + 1)
-    then = min(wanted, MOST)
+    then = min(wanted, most)
     return Change(
-        values=((REPLICAS, str(then)),),
-        side_effects=tuple(_side_effects(now, then, measured)),
+        values=((key, str(then)),),
+        side_effects=tuple(_side_effects(key, now, then, measured)),
         grounds=(f"Forecast: {need.told}.", *_short(wanted, then)),
         requirements=tuple(_requirements(measured, then / now)),
-    )
-
-
-def _one_more_instance(state: TargetState, measured: Mapping[str, float]) -> Change | NothingToDo:
-    """One more copy of the model on a server that has no replicas to add; what it is worth only measuring says."""
-    now = number(state.in_use(INSTANCES) or "")
-    if now >= MOST_INSTANCES:
-        return NothingToDo(FIX_ID, f"{now} instances run, which is as many as this fix sets")
-    return Change(
-        values=((INSTANCES, str(now + 1)),),
-        side_effects=(
-            "The instances share what the server runs on: one more helps only while that has time left.",
-            f"Memory in use grows by about 1/{now}: each instance has a copy of the model.",
-        ),
-        grounds=("This server has no replicas to add; how much one more instance does is not forecast.",),
-        requirements=tuple(_requirements(measured, (now + 1) / now)),
     )
 
 
@@ -98,9 +95,13 @@ def _short(wanted: int, then: int) -> Iterator[str]:
         yield f"{wanted} would be needed and {then} is the most: shed standard traffic as well, or add accelerators."
 
 
-def _side_effects(now: int, then: int, measured: Mapping[str, float]) -> Iterator[str]:
+def _side_effects(key: str, now: int, then: int, measured: Mapping[str, float]) -> Iterator[str]:
     rate = measured.get("request_rate_rps")
     arrivals = "of the requests" if rate is None else f"of the {rate:.0f} requests/s"
+    if key == INSTANCES:
+        yield "Instances share one server: capacity grows only while its processors and accelerator have time left."
+        yield f"Memory in use grows to about {then / now:.3g} times: each instance has a copy of the model."
+        return
     yield f"Each replica makes batches of its own and gets 1/{then} {arrivals}, 1/{now} before: batches fill later."
     yield f"Memory in use grows to about {then / now:.3g} times: each replica has a copy of the model."
     yield "A new replica takes traffic once it has made an inference, seconds later; the cache is shared and warm."

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from latencydoctor.app.sizing import arriving, need_of
+from latencydoctor.app.sizing import arriving, instances_needed, replicas_needed
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.queue import Batching
 from latencydoctor.model.evidence import Measure
@@ -18,29 +18,38 @@ SATURATED = {"request_rate_rps": 340.0, "cache_hit_ratio": 0.12}
 
 
 def test_two_hold_what_one_cannot() -> None:
-    found = need_of(SATURATED, TIMES, BATCHING, 1, 1000.0)
+    found = replicas_needed(SATURATED, TIMES, BATCHING, 1, 1000.0)
     assert found.replicas == 2
     assert found.told.startswith("at 340 requests/s 2 replicas hold p99 below 1,000 ms: p99 about ")
 
 
 def test_more_traffic_needs_more() -> None:
-    found = need_of({**SATURATED, "request_rate_rps": 900.0}, TIMES, BATCHING, 2, 1000.0)
+    found = replicas_needed({**SATURATED, "request_rate_rps": 900.0}, TIMES, BATCHING, 2, 1000.0)
     assert found.replicas == 4
 
 
 def test_one_is_enough_for_little() -> None:
-    assert need_of({**SATURATED, "request_rate_rps": 60.0}, TIMES, BATCHING, 1, 1000.0).replicas == 1
+    assert replicas_needed({**SATURATED, "request_rate_rps": 60.0}, TIMES, BATCHING, 1, 1000.0).replicas == 1
+
+
+def test_instances_share_a_queue_and_fewer_of_them_do_what_replicas_do() -> None:
+    found = instances_needed(SATURATED, TIMES, BATCHING, 1000.0)
+    assert found.replicas == 2
+    assert found.told.startswith("at 340 requests/s 2 instances hold p99 below 1,000 ms, each loaded to ")
+    assert instances_needed({**SATURATED, "request_rate_rps": 60.0}, TIMES, BATCHING, 1000.0).replicas == 1
+    assert instances_needed(SATURATED, TIMES, BATCHING, 5.0).replicas == 0
+    assert instances_needed({}, TIMES, BATCHING, 1000.0).replicas is None
 
 
 def test_an_slo_below_the_service_time_is_held_by_no_number() -> None:
-    found = need_of(SATURATED, TIMES, BATCHING, 1, 5.0)
+    found = replicas_needed(SATURATED, TIMES, BATCHING, 1, 5.0)
     assert found.replicas == 0
     assert "no number of replicas" in found.told
 
 
 @pytest.mark.parametrize(("measured", "times"), [({}, TIMES), (SATURATED, ())])
 def test_what_is_not_measured_is_said(measured: dict[str, float], times: tuple[BatchTime, ...]) -> None:
-    found = need_of(measured, times, BATCHING, 1, 1000.0)
+    found = replicas_needed(measured, times, BATCHING, 1, 1000.0)
     assert found.replicas is None
     assert "not known" in found.told
 
@@ -53,7 +62,7 @@ def test_rates_of_several_replicas_are_those_of_each() -> None:
         "execution_rate_eps": 16.6,
         "accelerator_busy_ratio": 1.0,
     }
-    found = need_of({**rates, "request_rate_rps": 600.0}, (), BATCHING, 2, 1000.0)
+    found = replicas_needed({**rates, "request_rate_rps": 600.0}, (), BATCHING, 2, 1000.0)
     assert found.replicas == 3
 
 

@@ -132,3 +132,14 @@ def test_replicas_share_the_traffic_and_what_was_counted_over_all() -> None:
     assert more["capacity_rps"].after == pytest.approx(1230.8, rel=0.01)
     assert more["e2e_p99_ms"].after is not None, "one alone could not carry it"
     assert "2 replicas with an even share each" in more["e2e_p99_ms"].method
+
+
+def test_instances_are_predicted_as_servers_of_one_queue() -> None:
+    one = {item.signal: item for item in predict(MEASURED, 900.0, GOOD, GOOD)}
+    two = {item.signal: item for item in predict(MEASURED, 900.0, GOOD, GOOD, instances=(1, 2))}
+    before, after = two["capacity_rps"].before, two["capacity_rps"].after
+    assert before is not None
+    assert after == pytest.approx(2 * before)
+    assert one["e2e_p99_ms"].after is None
+    assert two["e2e_p99_ms"].after is not None
+    assert "2 instances that do not slow each other down" in two["e2e_p99_ms"].method

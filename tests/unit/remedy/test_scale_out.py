@@ -125,12 +125,28 @@ def on_one_server(instances: str) -> TargetState:
     return TargetState("torchserve:x", (), settings, "", (), "", settable=frozenset({INSTANCES}))
 
 
-def test_a_server_without_replicas_gets_one_more_instance() -> None:
+def test_a_server_without_replicas_gets_as_many_instances_as_the_forecast_asks_for() -> None:
     found = propose(on_one_server("2"), needs(4), {MEMORY: 4e9})
     assert isinstance(found, Change)
+    assert found.values == ((INSTANCES, "4"),)
+    assert "share one server" in found.side_effects[0]
+    assert found.requirements == (Requirement(MEMORY, "bytes", 4e9 * 2 * 1.25),)
+
+
+def test_without_a_forecast_it_gets_one_more() -> None:
+    found = propose(on_one_server("2"), UNKNOWN, {})
+    assert isinstance(found, Change)
     assert found.values == ((INSTANCES, "3"),)
-    assert "not forecast" in found.grounds[0]
-    assert found.requirements == (Requirement(MEMORY, "bytes", 4e9 * 1.5 * 1.25),)
+
+
+def test_no_instance_is_added_to_an_accelerator_that_has_no_time_left() -> None:
+    busy = {"accelerator_busy_ratio": 0.93}
+    found = propose(on_one_server("1"), needs(2), busy)
+    assert isinstance(found, NothingToDo)
+    assert "busy 93%" in found.reason
+    assert isinstance(propose(on_one_server("1"), needs(2), {"accelerator_busy_ratio": 0.85}), Change)
+    assert isinstance(propose(on_one_server("1"), needs(2), busy, insisted=True), Change)
+    assert isinstance(propose(state("1"), needs(2), busy), Change)
 
 
 def test_instances_are_not_added_without_end() -> None:
