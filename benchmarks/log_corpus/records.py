@@ -81,7 +81,7 @@ def parse_record(text: str, drawn_in: str) -> Record:
 
 
 def load_signatures(*folders: str) -> tuple[Signature, ...]:
-    """All signatures of these folders (`signatures`, `sealed`, `sealed2`, `traps`), in the order of their files."""
+    """All signatures of these folders (such as `signatures`, `sealed3`, `traps`), in the order of their files."""
     found = [
         _signature(entry, path.stem, folder)
         for folder in folders
