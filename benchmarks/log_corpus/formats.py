@@ -318,6 +318,13 @@ def _c10d(at_s: float, said: Said, place: Place) -> list[str]:
     return [f"[rank{rank}]:[{stamp} {file}] {group} {said.lines[0]}", *said.lines[1:]]
 
 
+def _torch(at_s: float, said: Said, place: Place) -> list[str]:
+    # PyTorch's own loggers; digits below a millisecond are noughts.
+    text = _date_time(int(at_s + place.zone_s))
+    stamp = f"{_LETTER[said.level]}{text[5:7]}{text[8:10]} {text[11:]}.{digits(at_s, 3)}000"
+    return [f"{stamp} {place.pid} {_dotted(said.file, place)}] {line}" for line in said.lines]
+
+
 def _nccl(_at_s: float, said: Said, place: Place) -> list[str]:
     rank, level = max(said.rank, 0), "WARN" if said.level in "WEC" else "INFO"
     return [f"{place.host}:{place.pid}:{place.pid + 40} [{rank}] NCCL {level} {said.lines[0]}", *said.lines[1:]]
@@ -369,6 +376,7 @@ WRITERS: dict[str, Writer] = {
     "kernel": _kernel,
     "c10d": _c10d,
     "nccl": _nccl,
+    "torch": _torch,
     "rank": _ranked,
     "gateway": _gateway,
     "raw": _raw,
