@@ -46,7 +46,10 @@ OF_TORCHSERVE = frozenset(
 OF_REPOSITORIES = frozenset({Effect.LOAD_MODEL, Effect.FILE_REMOVE, Effect.FOLDER_TOUCH})
 """What only a change of somebody else's Triton does: it is died at in `crash_matrix_repository.py`."""
 
-DIED_AT = frozenset(Effect) - OF_ANSWERS - OF_TORCHSERVE - OF_REPOSITORIES
+OF_VERSIONS = frozenset({Effect.VERSION_FOLDER, Effect.VERSION_PLACE, Effect.VERSION_WITHDRAW, Effect.VERSION_REMOVE})
+"""What only another version of the model takes: its kills are those of `tests/unit/app/test_treat_crash.py`."""
+
+DIED_AT = frozenset(Effect) - OF_ANSWERS - OF_TORCHSERVE - OF_REPOSITORIES - OF_VERSIONS
 """What a change of settings does, all of which is died at here."""
 
 
