@@ -7,6 +7,7 @@ carry 266. The crowd sends 340 requests/s of which the cache answers about 12 %,
 - canary: batches of 4 carry 166/s, and 172/s reach each of two replicas. So the backlog grows by a few requests a
   second: the replica that goes on without the fix for a minute must not come to its deadline meanwhile.
 - saturation: with 325 requests/s the backlog grows by 20/s, and a second device takes it down within a deadline.
+- large-model: the same, and an item in INT8 takes 1.4 ms: batches of 32 then carry 642/s.
 - saturation-at-limit: at `slow` (5 + 15.5) batches of 32 carry 64/s, on four devices 255/s.
 - throttled: at 400 of its 1500 MHz `small` carries 228/s.
 - slow-preprocessing: the pattern tries every way to cut a question in four, 10 ms for a question of 59 characters on
@@ -90,6 +91,16 @@ FLASH_CROWD: dict[str, Scenario] = {
             title="Flash crowd on healthy batching and too small a device",
             accepted_causes=("saturation",),
             expected_fix="scale-out",
+            accelerator="sim:compute-bound",
+            settings=(),
+            calm_rps=CALM_RPS,
+            crowd_rps=325.0,
+        ),
+        Scenario(
+            fault="large-model",
+            title="Flash crowd on a device too small for the model in FP32",
+            accepted_causes=("saturation",),
+            expected_fix="int8",
             accelerator="sim:compute-bound",
             settings=(),
             calm_rps=CALM_RPS,

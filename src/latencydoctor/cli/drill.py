@@ -31,6 +31,7 @@ class Fault(StrEnum):
     CANARY = "canary"
     NONE = "none"
     SATURATION = "saturation"
+    LARGE_MODEL = "large-model"
     SATURATION_AT_LIMIT = "saturation-at-limit"
     THROTTLED = "throttled"
     SLOW_PREPROCESSING = "slow-preprocessing"
@@ -56,6 +57,7 @@ def flash_crowd(
             "--fault",
             help="What is wrong. batching: broken settings, mended as well. canary: the same on two replicas, of which "
             "one tries the fix first. none: nothing, so no incident. saturation: a device too small, mended as well. "
+            "large-model: the same, mended by the model in INT8. "
             "lost-cache: an emptied cache that cannot fill, mended as well. bad-change: settings changed under steady "
             "traffic, taken back. vip-flood: twice the load that can be served, VIP requests let go first. The others "
             "begin with the crowd, or when it leaves.",

@@ -12,6 +12,7 @@ from latencydoctor.app.drill_ports import Executions, Place
 from latencydoctor.app.ports import Observer, Progress
 from latencydoctor.errors import KnownError
 from latencydoctor.model.drill import Blow, Injection, Scenario
+from latencydoctor.remedy import int8
 from latencydoctor.stack import faults, host, lifecycle
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.encoder.corpus import faq_corpus
@@ -41,6 +42,11 @@ class BundledPatient:
         host.refuse_unsupported(host.this_host())
         settings = scenario_settings(scenario)
         stack_settings.validate(settings, scenario.fault)
+        if scenario.expected_fix == int8.FIX_ID:
+            # Nobody builds a model in the middle of an incident: it lies ready, or is made before the crowd comes.
+            from latencydoctor.stack.quantise import shelf
+
+            shelf.make(lambda line: observer(_told("quantise", line)))
         self._layout.create()
         stack_settings.save(self._layout.settings, settings)
         self._endpoints = lifecycle.up(self._layout, UpOptions(), lambda part, line: observer(_told(part, line)))

@@ -20,6 +20,10 @@ SECTION = "canary."
 SHARE_RATIO = 0.2
 """Of the sessions, for a canary that is a version of the model (the safety page)."""
 
+BUSY = "accelerator_busy_ratio"
+BUSY_RATIO = 0.85
+"""Above this an accelerator is saturated: the mission's bound of a healthy GPU."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -46,6 +50,12 @@ def stage(fix: Fix, plan: Plan, state: TargetState, share_ratio: float = SHARE_R
         return NoCanary(f"{fix.id} changes what all requests share")
     canary = tuple((SECTION + key.removeprefix(SERVED), value) for key, value in values)
     if fix.canary is CanaryKind.VERSION:
+        busy = dict(plan.before_values).get(BUSY)
+        if busy is not None and busy > BUSY_RATIO:
+            return NoCanary(
+                f"the accelerator is busy {busy:.0%} of the time: both versions would wait in its queue, "
+                "and the new one could not be told from the old"
+            )
         told = f"a version of the model answers {share_ratio:.0%} of the sessions"
         return Stage(fix.canary, share_ratio, (*canary, (f"{SECTION}share_ratio", f"{share_ratio:g}")), told)
     replicas = _whole(state.in_use(REPLICAS))

@@ -45,6 +45,17 @@ def test_a_canary_of_a_version_has_a_share_of_the_sessions_on_any_number_of_repl
     assert found.told == "a version of the model answers 10% of the sessions"
 
 
+@pytest.mark.parametrize(("busy", "tried"), [(0.85, True), (0.86, False)])
+def test_a_version_is_not_tried_on_an_accelerator_that_both_would_queue_for(busy: float, *, tried: bool) -> None:
+    fix: Fix = dataclasses.replace(FIX, canary=CanaryKind.VERSION)
+    made = dataclasses.replace(
+        plan((("inference.precision", "int8"),)), before_values=(("accelerator_busy_ratio", busy),)
+    )
+    found = stage(fix, made, state())
+    assert isinstance(found, Stage) is tried
+    assert tried or (isinstance(found, NoCanary) and "busy 86%" in found.reason)
+
+
 @pytest.mark.parametrize(
     ("fix", "made", "held", "told"),
     [
