@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.told import explain
 from latencydoctor.errors import KnownError
 from latencydoctor.stack import prepare
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
@@ -99,4 +100,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    explain(__doc__)
     main()

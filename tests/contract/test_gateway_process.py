@@ -158,28 +158,20 @@ def test_a_canary_gets_its_share_outlives_a_kill_and_ends_with_its_section(parts
         eventually(lambda: metrics(port)["gateway_canary_share_ratio"] == 0, "the canary is over")
 
 
-ADMITTING = """
-import sys
-from latencydoctor.stack import settings
-from latencydoctor.stack.gateway.__main__ import main
-
-settings._precision = lambda key, precision: []
-sys.argv = ["gateway", "--state", sys.argv[1]]
-main()
-"""
-"""A gateway whose settings may name a precision that the model has no version of."""
-
-
-def test_a_canary_version_that_is_not_loaded_fails_for_its_sessions_only(parts: Bench) -> None:
-    found, log = parts.endpoints, parts.layout.log("gateway")
+def test_sessions_of_a_version_that_is_not_loaded_are_answered_by_the_one_that_is_and_nothing_of_it_is_kept(
+    parts: Bench,
+) -> None:
+    """As while versions are exchanged: no session fails, and no answer is kept under the name of another version."""
     settings.save(parts.layout.settings, with_canary(CanarySettings(precision="int8", share_ratio=0.5), 2))
-    with child([sys.executable, "-c", ADMITTING, str(parts.layout.state)], log):
-        wait_for(f"{found.gateway}/ready", log)
-        port = found.ports().gateway
-        replies = [ask(port, f"question {one}", session=f"s{one}") for one in range(20)]
-        assert {(reply.status, reply.headers.get("retry-after")) for reply in replies} == {(200, None), (503, "1")}
-        eventually(lambda: events(parts.layout)[-1]["event"] == "model_load_error", "the reason is logged")
-        assert call(port, "GET", "/ready").status == 200
+    with gateway(parts):
+        port = parts.endpoints.ports().gateway
+
+        def answered() -> set[tuple[int, str, bool]]:
+            replies = [ask(port, f"question {one}", session=f"s{one}") for one in range(20)]
+            return {(reply.status, reply.json["arm"], reply.json["cached"]) for reply in replies}
+
+        assert answered() == {(200, "stable", False), (200, "canary", False)}
+        eventually(lambda: answered() == {(200, "stable", True), (200, "canary", False)}, "only its own are kept")
 
 
 def test_entries_of_a_run_can_be_put_listed_and_taken_back_but_not_those_of_others(port: int, parts: Bench) -> None:
