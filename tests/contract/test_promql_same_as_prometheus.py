@@ -84,8 +84,10 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     chance = random.Random(7)
     scene = Scene()
     series = _series()
+    # A walk of its own for each series: a dialect that gains one must not move all the others.
     walks = {
-        instance: {key: Walk(chance, is_counter) for key, is_counter in series.items()} for instance in ("p:1", "q:1")
+        instance: {key: Walk(random.Random(f"7 {instance} {key}"), is_counter) for key, is_counter in series.items()}
+        for instance in ("p:1", "q:1")
     }
     for at_ms in [*(START_MS - ago_ms for ago_ms in AGO_MS), *range(START_MS, START_MS + SCRAPES * EVERY_MS, EVERY_MS)]:
         for instance, walk in walks.items():

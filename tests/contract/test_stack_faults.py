@@ -104,8 +104,8 @@ def test_a_port_in_use_is_named(layout: Layout) -> None:
 
 def test_broken_settings_are_named_by_line(tmp_path: Path) -> None:
     broken = tmp_path / "mine.yaml"
-    broken.write_text("inference:\n  precision: int8\n", encoding="utf-8")
-    with pytest.raises(ContentError, match=r"mine\.yaml:2:14: inference\.precision int8 is not available"):
+    broken.write_text("inference:\n  precision: fp8\n", encoding="utf-8")
+    with pytest.raises(ContentError, match=r"mine\.yaml:2:14: inference\.precision must be fp32 or int8"):
         lifecycle.up(Layout(tmp_path / "state"), UpOptions(settings_file=broken))
     assert processes.members(Layout(tmp_path / "state").identity) == ()
 
