@@ -10,6 +10,7 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,8 @@ _MOST_FILES = 8
 
 _LENGTH_BYTES = 8
 _SUFFIX = ".patterns"
+_NEW = ".new-"
+_LEFT_S = 3600.0
 
 
 def scanner(rules: Sequence[LogRule]) -> Scanner:
@@ -79,7 +82,7 @@ class CacheFolder:
 
     def _write(self, key: str, data: bytes) -> None:
         assert self._folder is not None
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=self._folder)
+        handle, name = tempfile.mkstemp(prefix=_NEW, dir=self._folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -91,7 +94,9 @@ class CacheFolder:
     def _forget_old(self) -> None:
         assert self._folder is not None
         kept = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in kept[_MOST_FILES:]:
+        # What a killed writer left goes too; one that is at work needs a moment, not an hour.
+        left = [path for path in self._folder.glob(f"{_NEW}*") if path.stat().st_mtime < time.time() - _LEFT_S]
+        for path in (*kept[_MOST_FILES:], *left):
             path.unlink(missing_ok=True)
 
 

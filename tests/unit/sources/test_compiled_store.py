@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,12 @@ def test_old_ones_are_forgotten(folder: Path) -> None:
     assert len(list(folder.iterdir())) == 8
     assert store.load("newest") == PARTS
     assert store.load("0") is None
+
+
+def test_what_a_killed_writer_left_is_removed_and_one_at_work_is_left_alone(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True)
+    for name, age_s in ((".new-left", 7200), (".new-at-work", 1)):
+        (folder / name).write_bytes(b"half")
+        os.utime(folder / name, (time.time() - age_s, time.time() - age_s))
+    CacheFolder(folder).save("a", PARTS)
+    assert sorted(path.name for path in folder.iterdir()) == [".new-at-work", "a.patterns"]
