@@ -65,7 +65,8 @@ class Shelf:
 def tools(state: Path) -> Tools:
     """The real executor and journal on a folder."""
     patient = Int8Patient(state)
-    return replace(crash_driver.tools(state), target=patient, changer=patient.changer(timeout_s=5.0))
+    shelf = Shelf(state.parent / "build")
+    return replace(crash_driver.tools(state), target=patient, changer=patient.changer(timeout_s=5.0), builds=shelf)
 
 
 def state_of(state: Path, plan: Plan) -> str:

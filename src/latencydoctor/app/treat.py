@@ -98,6 +98,8 @@ def _prepared(plan: Plan, tools: Tools, cautious: Cautious) -> Prepared:
     before = tools.target.read()
     refuse_unsettled(before)
     fix = guards.check(plan, before)
+    if fix.rebuilds:
+        guards.check_build(plan, tools.builds.find() if tools.builds is not None else None)
     restored = restored_text(plan.operations, before)
     if is_staged(before) and restored is None:
         raise Refused(

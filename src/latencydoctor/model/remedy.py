@@ -16,6 +16,7 @@ class OperationKind(StrEnum):
     SET_SETTING = "set setting"
     RESTORE_SETTINGS = "restore settings"
     WARM_CACHE = "warm cache"
+    SERVE_BUILD = "serve build"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Operation:
 
     For RESTORE_SETTINGS the whole file becomes that of an earlier generation: its number is the key, the values are the
     digests before and after. For WARM_CACHE the object is a cache and the value after is the ids of the entries to add;
-    there is none before.
+    there is none before. For SERVE_BUILD it is the digest of a rebuilt model, which the settings then name.
     The inverse is the same operation with `before` and `after` exchanged, captured before anything runs.
     """
 

@@ -8,9 +8,11 @@ own, and what would happen must be what the plan shows.
 from __future__ import annotations
 
 from latencydoctor.errors import Refused
+from latencydoctor.model.builds import ModelBuild
 from latencydoctor.model.remedy import Operation, OperationKind, Plan, TargetState
 from latencydoctor.remedy.cache_warmup import read_operation
 from latencydoctor.remedy.catalog import FIXES, Fix
+from latencydoctor.remedy.int8 import refuse_lossy
 from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, restored_text, settings_diff
 from latencydoctor.remedy.plan_file import refuse_edited
 from latencydoctor.remedy.revert_change import is_whole
@@ -36,10 +38,21 @@ def check(plan: Plan, state: TargetState) -> Fix:
             _check_warming(operation, fix)
         elif operation.kind is OperationKind.RESTORE_SETTINGS:
             _check_restoring(operation, fix, plan, state)
+        elif operation.kind is OperationKind.SERVE_BUILD:
+            if not fix.rebuilds:
+                raise Refused(f"{fix.id} may not serve a rebuilt model", hint=_NEW_PLAN)
         else:
             _check_setting(operation, fix, state)
     refuse_secret(state.settings_text, state.settings_object)
     return fix
+
+
+def check_build(plan: Plan, build: ModelBuild | None) -> None:
+    """Refused unless the rebuilt model that would be served is the one that the plan was measured on."""
+    planned = [one.after for one in plan.operations if one.kind is OperationKind.SERVE_BUILD]
+    if build is None or planned != [build.digest]:
+        raise Refused("the plan is stale: the rebuilt model is not the one that it was made with", hint=_NEW_PLAN)
+    refuse_lossy(build)
 
 
 def check_shown(plan: Plan, state: TargetState, texts: Texts) -> None:

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.model.builds import MAX_DROP_RATIO, MIN_QUESTIONS, ModelBuild
-from latencydoctor.model.remedy import NothingToDo, TargetState
+from latencydoctor.model.remedy import NothingToDo, Operation, OperationKind, TargetState
 from latencydoctor.remedy.change import Change
 
 FIX_ID = "int8"
 PRECISION = "inference.precision"
+BUILD = "INT8 build"
+"""What a rebuilt model is called in a plan."""
+
 ACCELERATOR = "accelerator"
 MEASURED_ON = "cpu"
 """The accelerator on which a build's times are measured; another one's are not known before it is tried."""
@@ -30,6 +33,7 @@ def propose(state: TargetState, build: ModelBuild | None, measured: Mapping[str,
     return Change(
         values=((PRECISION, "int8"),),
         side_effects=_side_effects(build),
+        operations=(Operation(OperationKind.SERVE_BUILD, BUILD, "digest", "", build.digest),),
         grounds=_grounds(build),
         speedup=_speedup(state, build, measured),
     )

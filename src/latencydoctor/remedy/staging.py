@@ -45,7 +45,9 @@ class NoCanary:
 def stage(fix: Fix, plan: Plan, state: TargetState, share_ratio: float = SHARE_RATIO) -> Stage | NoCanary:
     """The canary of a plan on a target as it is."""
     values = values_of(plan)
-    others = any(one.kind is not OperationKind.SET_SETTING for one in plan.operations)
+    # A build comes into effect with the setting that names it, and so with a canary of that setting.
+    staged = (OperationKind.SET_SETTING, OperationKind.SERVE_BUILD)
+    others = any(one.kind not in staged for one in plan.operations)
     if fix.canary is CanaryKind.NONE or others or not all(key.startswith(SERVED) for key, _ in values):
         return NoCanary(f"{fix.id} changes what all requests share")
     canary = tuple((SECTION + key.removeprefix(SERVED), value) for key, value in values)

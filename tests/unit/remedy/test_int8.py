@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from latencydoctor.errors import KnownError, Refused
-from latencydoctor.model.remedy import NothingToDo, TargetState
-from latencydoctor.remedy import int8
+from latencydoctor.model.remedy import NothingToDo, Operation, OperationKind, Plan, TargetState
+from latencydoctor.remedy import guards, int8
 from latencydoctor.remedy.change import Change
 from tests.unit.model_builds import build
 
@@ -25,7 +25,8 @@ def change(of: TargetState, measured: dict[str, float] | None = None) -> Change:
 def test_one_setting_changes_and_the_plan_says_what_was_measured() -> None:
     found = change(state())
     assert found.values == (("inference.precision", "int8"),)
-    assert found.operations == ()
+    (serve,) = found.operations
+    assert (serve.kind, serve.object, serve.after) == (OperationKind.SERVE_BUILD, int8.BUILD, build().digest)
     told = " ".join(found.grounds)
     assert "at most 0.90% (upper 95 % bound)" in told
     assert "4.0 times smaller" in told
@@ -52,6 +53,20 @@ def test_the_gain_of_another_device_is_not_known(accelerator: str) -> None:
 def test_a_build_that_may_lose_too_much_is_refused(upper: float, questions: int) -> None:
     with pytest.raises(Refused):
         int8.propose(state(), build(drop_upper_ratio=upper, questions=questions), {})
+
+
+def plan(*digests: str) -> Plan:
+    operations = tuple(Operation(OperationKind.SERVE_BUILD, int8.BUILD, "digest", "", one) for one in digests)
+    return Plan(1, int8.FIX_ID, "", "", 0.0, (), operations, "", "", (), (), "", (), (), (), False, "")
+
+
+def test_what_is_served_is_the_build_that_the_plan_was_made_with() -> None:
+    guards.check_build(plan(build().digest), build())
+    for made, there in ((plan("e" * 64), build()), (plan(), build()), (plan(build().digest), None)):
+        with pytest.raises(Refused, match="the rebuilt model is not the one"):
+            guards.check_build(made, there)
+    with pytest.raises(Refused, match="too much"):
+        guards.check_build(plan(build().digest), build(drop_upper_ratio=0.02))
 
 
 def test_just_below_the_limit_is_planned() -> None:

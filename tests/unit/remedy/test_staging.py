@@ -39,7 +39,10 @@ def test_how_many_replicas_run_counts_where_the_settings_do_not_say() -> None:
 
 def test_a_canary_of_a_version_has_a_share_of_the_sessions_on_any_number_of_replicas() -> None:
     fix: Fix = dataclasses.replace(FIX, canary=CanaryKind.VERSION)
-    found = stage(fix, plan((("inference.precision", "int8"),)), state(("inference.replicas", "1")), 0.1)
+    made = plan((("inference.precision", "int8"),))
+    served = Operation(OperationKind.SERVE_BUILD, "INT8 build", "digest", "", "d")
+    made = dataclasses.replace(made, operations=(*made.operations, served))
+    found = stage(fix, made, state(("inference.replicas", "1")), 0.1)
     assert isinstance(found, Stage)
     assert found.values == (("canary.precision", "int8"), ("canary.share_ratio", "0.1"))
     assert found.told == "a version of the model answers 10% of the sessions"
