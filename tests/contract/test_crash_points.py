@@ -120,6 +120,7 @@ HARMLESS = {
     ("targets/triton_server.py", "_client"): "it connects with the first question, and that is an effect",
     ("targets/triton_server.py", "_ask"): "the thread of `load`, which waits for it as an effect",
     ("targets/controller_page.py", "read_controller"): "the executor is given it, and calls it as an effect",
+    ("targets/controller_page.py", "read_reason"): "the executor is given it, too, and calls it as an effect",
 }
 
 

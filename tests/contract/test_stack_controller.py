@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
+from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
-from tritonclient.grpc import model_config_pb2
+from tritonclient.grpc import model_config_pb2, service_pb2, service_pb2_grpc
 
 from latencydoctor.errors import KnownError
 from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.compile import model_config, to_json, to_pbtxt
 from latencydoctor.stack.controller.fleet import Standing
 from latencydoctor.stack.controller.kept import KeptGenerations
-from latencydoctor.stack.controller.loop import Controller, Served
+from latencydoctor.stack.controller.loop import Controller, NotYetError, Served
 from latencydoctor.stack.controller.stubs import StubWatch
-from latencydoctor.stack.controller.triton import TritonUnavailableError
+from latencydoctor.stack.controller.triton import Triton, TritonUnavailableError
 from latencydoctor.stack.controller_state import SharedProgress
 from latencydoctor.stack.settings import BatchingSettings, InferenceSettings, Settings
 from latencydoctor.stack.settings_canary import CanarySettings
+from tests.contract.gateway_client import eventually
 
 
 class Server:
@@ -50,7 +56,7 @@ class Server:
 class Desk:
     """A controller with its file, its server and its log."""
 
-    def __init__(self, folder: Path, replicas: int = 1) -> None:
+    def __init__(self, folder: Path, replicas: int = 1, fleet: type[Standing[Server]] = Standing) -> None:
         self.settings = folder / "settings.yaml"
         self.pbtxt = folder / "models" / "faq-encoder" / "config.pbtxt"
         self.pbtxt.parent.mkdir(parents=True)
@@ -59,14 +65,17 @@ class Desk:
         self.server = self.servers[0]
         self.progress = SharedProgress()
         self.events: list[str] = []
-        self.living: set[int] = {1}
+        self.living = [{number} for number in range(replicas)]
         self.now_s = 0.0
-        stubs = StubWatch(lambda: tuple(self.living), lambda pid: pid in self.living, lambda: self.now_s)
-        served = [Served(server, stubs) for server in self.servers]
+        served = [Served(server, self.watch(living)) for server, living in zip(self.servers, self.living, strict=True)]
         self.history = folder / "settings-history.json"
         self.controller = Controller(
-            self.settings, folder / "models", Standing(served), self.progress, self.log, KeptGenerations(self.history)
+            self.settings, folder / "models", fleet(served), self.progress, self.log, KeptGenerations(self.history)
         )
+
+    def watch(self, living: set[int]) -> StubWatch:
+        """The watch over the processes of one server's model."""
+        return StubWatch(lambda: tuple(living), living.__contains__, lambda: self.now_s)
 
     def kept(self) -> list[str]:
         """The texts that can be brought back."""
@@ -193,7 +202,7 @@ def test_a_dead_model_process_is_started_again(desk: Desk) -> None:
     desk.controller.step()
     desk.now_s += 1.0
     desk.controller.step()
-    desk.living = set()
+    desk.living[0].clear()
     desk.server.away = True
     desk.now_s += 1.0
     desk.controller.step()
@@ -204,6 +213,71 @@ def test_a_dead_model_process_is_started_again(desk: Desk) -> None:
     assert desk.server.loaded == [to_json(Settings())]
     assert desk.progress.current.model_restarts == 1
     assert desk.events[-1] == "model_process_died"
+
+
+class Leaving(Standing[Server]):
+    """A fleet whose third Triton never ends."""
+
+    def grow(self, replicas: int) -> None:
+        """The first so many run."""
+
+    def release(self, replicas: int, deadline_s: float) -> None:
+        """Not yet over where the third is to go."""
+        if replicas < 3:
+            raise NotYetError("triton-3 is ending")
+
+
+def test_a_replica_that_was_let_go_is_not_taken_for_one_that_died(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, 3, Leaving)
+    desk.write(Settings(inference=InferenceSettings(replicas=3)))
+    assert desk.controller.step()
+    desk.now_s += 1.0
+    assert desk.controller.step()
+    desk.write(Settings(inference=InferenceSettings(replicas=1)).next_generation())
+    assert not desk.controller.step()
+    desk.living[1].clear()
+    desk.now_s += 1.0
+    assert not desk.controller.step()
+    assert desk.servers[1].loaded == []
+    assert desk.progress.current.model_restarts == 0
+
+
+def test_a_triton_that_was_away_for_long_is_found_at_once() -> None:
+    """The library's own backoff would ask again only seconds later, and minutes later after a long absence."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"
+    client = Triton(address)
+    away_until_s = time.monotonic() + 6.0
+    while time.monotonic() < away_until_s:
+        with pytest.raises(TritonUnavailableError):
+            client.effective("bert")
+        time.sleep(0.1)
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(Present(), server)
+    assert server.add_insecure_port(address)
+    server.start()
+    try:
+        eventually(lambda: answers(client), "the client finds it", 1.6)
+    finally:
+        client.close()
+        server.stop(None).wait(5)
+
+
+class Present(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]  # generated, untyped
+    """A server on Triton's protocol with one model."""
+
+    def ModelConfig(self, request: Any, context: Any) -> Any:  # noqa: N802  # named by the protocol
+        """An empty configuration."""
+        return service_pb2.ModelConfigResponse(config={"name": "bert"})
+
+
+def answers(client: Triton) -> bool:
+    """Whether the client reaches its server."""
+    try:
+        return bool(client.effective("bert").name == "bert")
+    except TritonUnavailableError:
+        return False
 
 
 def test_a_canary_of_batching_is_loaded_into_the_last_replica_only(tmp_path: Path) -> None:

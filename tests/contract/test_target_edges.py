@@ -13,7 +13,7 @@ import pytest
 
 from latencydoctor.errors import ContentError, KnownError
 from latencydoctor.targets.admin import MAX_ANSWER_BYTES, render
-from latencydoctor.targets.controller_page import ControllerState, read_controller
+from latencydoctor.targets.controller_page import MAX_REASON_CHARS, ControllerState, read_controller, read_reason
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -118,6 +118,24 @@ def test_the_controllers_word(page: str, answer: type[Answering]) -> None:
     assert read_controller(page) == ControllerState(in_effect=7, seen=8, failed=True)
     answer.body = b"stack_settings_generation 7\n"
     assert read_controller(page) == ControllerState(in_effect=7, seen=7, failed=False)
+
+
+def test_the_controllers_reason(page: str, answer: type[Answering]) -> None:
+    answer.body = json.dumps({"error": "Triton refused\n the configuration: " + "x" * 900}).encode()
+    answer.asked.clear()
+    assert read_reason(page).startswith("Triton refused the configuration: xx")
+    assert len(read_reason(page)) == MAX_REASON_CHARS
+    assert {path for path, _ in answer.asked} == {"GET /state"}
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"7", b'{"error": 5}', b'{"error": null}', b"\xff"])
+def test_a_controller_that_says_no_reason(page: str, answer: type[Answering], body: bytes) -> None:
+    answer.body = body
+    assert read_reason(page) == ""
+
+
+def test_a_controller_that_is_gone_says_no_reason() -> None:
+    assert read_reason("http://127.0.0.1:9/metrics") == ""
 
 
 def test_a_page_without_the_numbers(page: str, answer: type[Answering]) -> None:

@@ -65,7 +65,7 @@ class FakePatient(BundledTarget):
 
     def changer(self, timeout_s: float = 0.3) -> BundledChanger:
         """The real executor on this patient."""
-        return BundledChanger(self, timeout_s, 0.15, self.controller)
+        return BundledChanger(self, timeout_s, 0.15, self.controller, lambda _: "")
 
     def read(self) -> TargetState:
         """As the real target, the server's part from `effective.yaml`."""

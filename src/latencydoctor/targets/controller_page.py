@@ -1,16 +1,18 @@
-"""The controller's metrics page: which generation of the settings is in effect, and whether the newest one failed."""
+"""The controller's pages: which generation of the settings is in effect, whether the newest one failed, and why."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from latencydoctor.errors import KnownError
 
 TIMEOUT_S = 2.0
 MAX_PAGE_BYTES = 1 << 20
+MAX_REASON_CHARS = 300
 
 _SAMPLE = re.compile(r"^(stack_settings_[a-z_]+)(?:\{[^}\n]*\})? ([0-9.eE+-]+)", re.MULTILINE)
 
@@ -26,21 +28,8 @@ class ControllerState:
 
 def read_controller(url: str) -> ControllerState:
     """The controller's word; KnownError when its page cannot be read or lacks the numbers."""
-    parts = urlsplit(url)
-    # http.client follows no redirects, so the page is the one that the state folder names.
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
-    try:
-        connection.request("GET", parts.path or "/")
-        response = connection.getresponse()
-        body = response.read(MAX_PAGE_BYTES)
-    except (OSError, HTTPException) as error:
-        raise KnownError(
-            f"the controller's metrics page {url} does not answer: {error}",
-            hint="Is the stack up? See `latencydoctor stack status`.",
-        ) from error
-    finally:
-        connection.close()
-    found = {name: float(value) for name, value in _SAMPLE.findall(body.decode(errors="replace"))}
+    status, body = _get(url)
+    found = {name: float(value) for name, value in _SAMPLE.findall(body)}
     try:
         in_effect = int(found["stack_settings_generation"])
         return ControllerState(
@@ -50,5 +39,36 @@ def read_controller(url: str) -> ControllerState:
         )
     except KeyError as error:
         raise KnownError(
-            f"{url} answered {response.status} without {error.args[0]}", hint="Is it the controller of this version?"
+            f"{url} answered {status} without {error.args[0]}", hint="Is it the controller of this version?"
         ) from error
+
+
+def read_reason(url: str) -> str:
+    """What the controller says is wrong with the newest settings, cut to one line; "" where it does not say.
+
+    `url` is the one of its metrics; the words are on the page beside it.
+    """
+    try:
+        _, body = _get(urljoin(url, "/state"))
+        found = json.loads(body)["error"]
+    except (KnownError, ValueError, LookupError, TypeError):
+        return ""
+    return " ".join(found.split())[:MAX_REASON_CHARS] if isinstance(found, str) else ""
+
+
+def _get(url: str) -> tuple[int, str]:
+    """Status and text of a page; KnownError when it does not answer."""
+    parts = urlsplit(url)
+    # http.client follows no redirects, so the page is the one that the state folder names.
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", parts.path or "/")
+        response = connection.getresponse()
+        return response.status, response.read(MAX_PAGE_BYTES).decode(errors="replace")
+    except (OSError, HTTPException) as error:
+        raise KnownError(
+            f"the controller's page {url} does not answer: {error}",
+            hint="Is the stack up? See `latencydoctor stack status`.",
+        ) from error
+    finally:
+        connection.close()

@@ -15,7 +15,7 @@ from latencydoctor.model.effects import Effect
 from latencydoctor.model.remedy import TargetObject, TargetState
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import DEFAULT_MODEL, BundledTarget
-from latencydoctor.targets.controller_page import ControllerState, read_controller
+from latencydoctor.targets.controller_page import ControllerState, read_controller, read_reason
 from latencydoctor.targets.placed_version import asks_int8, versions_object
 from latencydoctor.targets.settings_file import flatten
 from latencydoctor.targets.state_folder import SETTINGS
@@ -43,11 +43,13 @@ class BundledChanger:
         timeout_s: float = EFFECT_TIMEOUT_S,
         give_up_s: float = GIVE_UP_S,
         controller: Callable[[str], ControllerState] = read_controller,
+        reason: Callable[[str], str] = read_reason,
     ) -> None:
         self._target = target
         self._timeout_s = timeout_s
         self._give_up_s = give_up_s
         self._controller = controller
+        self._reason = reason
 
     def hold(self, run_id: str) -> AbstractContextManager[None]:
         """The lock beside the settings file; Refused, with its holder, when another has it."""
@@ -122,7 +124,7 @@ class BundledChanger:
                     waiting = "; ".join(state.not_in_effect)
                 give_up = min(give_up, time.monotonic() + self._give_up_s) if seen.failed else deadline
                 if time.monotonic() >= give_up:
-                    raise _refused(generation, seen)
+                    raise self._refused(generation, seen)
             except _GivenUpError:
                 raise
             except (KnownError, ContentError) as error:
@@ -132,6 +134,16 @@ class BundledChanger:
         raise KnownError(
             f"generation {generation} was not in effect after {self._timeout_s:g} s: {waiting}",
             hint="See `latencydoctor stack status` and the controller's log.",
+        )
+
+    def _refused(self, generation: int, seen: ControllerState) -> _GivenUpError:
+        url = self._target.folder.endpoints().controller_metrics
+        with self._target.folder.effects(Effect.ASK_CONTROLLER):
+            reason = self._reason(url)
+        return _GivenUpError(
+            f"the controller could not put generation {generation} into effect{f' ({reason})' if reason else ''}; "
+            f"generation {seen.in_effect} is still in effect",
+            hint="See the controller's log for more.",
         )
 
     def _heard(self) -> ControllerState:
@@ -144,10 +156,3 @@ def _unknown(name: str, state: TargetState, proof: tuple[TargetObject, ...]) -> 
     """Whether an object is another than the proof says; not where the proof says nothing of it."""
     now = {item.name: item.digest for item in state.objects}
     return any(item.name == name and now.get(name) != item.digest for item in proof)
-
-
-def _refused(generation: int, seen: ControllerState) -> _GivenUpError:
-    return _GivenUpError(
-        f"the controller refused generation {generation}; generation {seen.in_effect} is still in effect",
-        hint="See the controller's log for the reason.",
-    )

@@ -258,7 +258,7 @@ def test_a_controller_that_refuses_leads_back_to_the_old_state(ward: Ward) -> No
     outcome = treat.apply(plan, ward.tools(GOOD))
     assert outcome.state is RunState.UNDONE
     assert isinstance(outcome.error, RolledBack)
-    assert "refused generation 8" in outcome.reason
+    assert "could not put generation 8 into effect" in outcome.reason
     assert ward.is_old()
     assert generation_of(ward.settings) == 9
     assert unfinished(ward.history) == ()

@@ -98,6 +98,7 @@ class Controller:
         self._models = models
         self._fleet = fleet
         self._in_effect: Settings | None = None
+        self._serving = 0
         self._progress = progress
         self._log = log
         self._kept = kept
@@ -183,6 +184,7 @@ class Controller:
             self._retreat()
             raise
         self._fleet.serve(replicas)
+        self._serving = replicas
         self._fleet.release(replicas, self._longest_wait_s(settings))
         self._in_effect = settings
         self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
@@ -213,7 +215,9 @@ class Controller:
         settings = self._in_effect
         if settings is None:
             return
-        for number, server in enumerate(self._fleet.running(settings.inference.replicas), start=1):
+        # While replicas are let go, their processes end as they are meant to.
+        staying = min(settings.inference.replicas, self._serving)
+        for number, server in enumerate(self._fleet.running(staying), start=1):
             if server.stubs.lost():
                 self._reload(server.triton, settings.of_replica(number))
         self._keep_canary(settings)

@@ -9,6 +9,7 @@ from tritonclient.grpc import InferenceServerClient, model_config_pb2
 from tritonclient.utils import InferenceServerException
 
 from latencydoctor.errors import KnownError
+from latencydoctor.stack import reconnect
 
 CALL_TIMEOUT_S = 5.0
 LOAD_TIMEOUT_S = 60.0
@@ -22,7 +23,8 @@ class Triton:
     """One Triton server."""
 
     def __init__(self, address: str) -> None:
-        self._client = InferenceServerClient(address)
+        # Triton's port stays where it is when a replica goes and comes, so one channel outlives many Tritons.
+        self._client = InferenceServerClient(address, channel_args=list(reconnect.SOON))
 
     def effective(self, model: str) -> model_config_pb2.ModelConfig:
         """The configuration Triton says it runs; TritonUnavailableError when it cannot say."""

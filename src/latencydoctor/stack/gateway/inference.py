@@ -16,16 +16,8 @@ import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from latencydoctor.errors import LatencyDoctorError
+from latencydoctor.stack import reconnect
 from latencydoctor.stack.encoder.tokenize import MAX_TOKENS, Tokens
-
-_CHANNEL_OPTIONS = (
-    # The library's own backoff reaches two minutes; a Triton that was killed is back after one second.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    # Also what one attempt to connect may take, which on a busy machine is more than it looks.
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 500),
-    ("grpc.enable_http_proxy", 0),
-)
 
 _QUEUE_TIMEOUT = re.compile(r"request timeout expired", re.IGNORECASE)
 _QUEUE_FULL = re.compile(r"exceeds maximum queue size", re.IGNORECASE)
@@ -108,7 +100,7 @@ class TritonModel:
     def __init__(self, endpoint: str, model: str) -> None:
         self.endpoint = endpoint
         self._model = model
-        self._channel = grpc.aio.insecure_channel(endpoint, options=_CHANNEL_OPTIONS)
+        self._channel = grpc.aio.insecure_channel(endpoint, options=reconnect.SOON)
         self._service = service_pb2_grpc.GRPCInferenceServiceStub(self._channel)
         self.inflight = 0
         """Questions that were sent there and have neither an answer nor an error yet."""
