@@ -24,7 +24,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def _round(value: float) -> str:
-    """Three significant digits, never an exponent: 4.57, 86.2, 2,140; three decimals below 1, but never a false zero."""
+    """Three significant digits, no exponent: 4.57, 86.2, 2,140; three decimals below 1, but never a false zero."""
     size = abs(value)
     if size < _NOTHING:
         return "0"
