@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from benchmarks.log_corpus.formats import PROGRAMS, WRITERS, Place, Said, has_time
+from benchmarks.log_corpus.formats import PROGRAMS, Place, Said, has_time
+from benchmarks.log_corpus.formats_host import ALL_WRITERS
 from benchmarks.log_corpus.records import Chatter, Record, Signature, load_chatter
 from benchmarks.log_corpus.values import Drawn
 from benchmarks.log_corpus.wrappers import Wrapper, draw_stack, kernel_place, wrap_line
@@ -64,7 +65,7 @@ def _said(record: Record, drawn: Drawn, rank: int = -1) -> Said:
 
 def _write(at_s: float, form: str, said: Said, place: Place, stack: Sequence[Wrapper]) -> list[Line]:
     told_s = place.told(at_s)
-    lines = WRITERS[form](told_s, said, place)
+    lines = ALL_WRITERS[form](told_s, said, place)
     if stack:
         lines = [wrapped for line in lines for wrapped in wrap_line(told_s, line, place, stack)]
     return [(at_s, line) for line in lines]

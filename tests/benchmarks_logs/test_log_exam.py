@@ -18,7 +18,8 @@ from benchmarks.log_corpus import compose as composing
 from benchmarks.log_corpus import formats
 from benchmarks.log_corpus.compose import Expected, Wish, compose
 from benchmarks.log_corpus.damage import damage, encode, packed
-from benchmarks.log_corpus.formats import PROGRAMS, WRITERS
+from benchmarks.log_corpus.formats import PROGRAMS
+from benchmarks.log_corpus.formats_host import ALL_WRITERS
 from benchmarks.log_corpus.records import Signature, load_chatter, load_signatures, parse_record
 from benchmarks.log_corpus.values import Drawn, Template
 from benchmarks.log_corpus.wrappers import WRAPPERS, Wrapper
@@ -27,6 +28,7 @@ FOLDER = Path(composing.__file__).parent
 ALL = load_signatures("signatures", "sealed", "traps")
 SECOND = load_signatures("sealed2")
 THIRD = load_signatures("sealed3")
+FOURTH = load_signatures("sealed4")
 HAPPENING = [one for one in ALL if not one.benign]
 BEGIN_S = 1_790_000_000.0
 
@@ -54,7 +56,11 @@ def test_every_benign_trap_of_the_reference_is_there() -> None:
     assert set(range(1, 41)) <= covered
 
 
-@pytest.mark.parametrize(("look", "before"), [(SECOND, ALL), (THIRD, (*ALL, *SECOND))], ids=["second", "third"])
+@pytest.mark.parametrize(
+    ("look", "before"),
+    [(SECOND, ALL), (THIRD, (*ALL, *SECOND)), (FOURTH, (*ALL, *SECOND, *THIRD))],
+    ids=["second", "third", "fourth"],
+)
 def test_a_further_look_covers_many_classes_and_has_harmless_lines_of_its_own(
     look: tuple[Signature, ...], before: tuple[Signature, ...]
 ) -> None:
@@ -65,10 +71,10 @@ def test_a_further_look_covers_many_classes_and_has_harmless_lines_of_its_own(
     assert {one.id for one in look}.isdisjoint(one.id for one in before)
 
 
-@pytest.mark.parametrize("signature", [*ALL, *SECOND, *THIRD], ids=lambda one: one.id)
+@pytest.mark.parametrize("signature", [*ALL, *SECOND, *THIRD, *FOURTH], ids=lambda one: one.id)
 def test_every_signature_can_be_said_by_its_program(signature: Signature) -> None:
     assert signature.program in PROGRAMS
-    assert all(not record.form or record.form in WRITERS for record in signature.records)
+    assert all(not record.form or record.form in ALL_WRITERS for record in signature.records)
     scene = scene_of(signature)
     low, high = scene.expected[0].count
     assert 1 <= low <= high
