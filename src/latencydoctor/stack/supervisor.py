@@ -17,9 +17,21 @@ from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.programs import GROUP
+from latencydoctor.stack.unix_http import UnixConnection
+
+ANSWER_S = 10.0
+"""supervisord answers at once; one that is silent for so long is stopped, or stuck. A busy machine takes seconds."""
 
 SPAWNED = re.compile(r"spawned: '([a-z0-9_-]+)' with pid")
 STARTED = re.compile(r"supervisord started with pid")
+
+
+class _Transport(SupervisorTransport):  # type: ignore[misc]  # supervisor is untyped
+    """supervisor's own waits for ever."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(None, None, f"unix://{path}")
+        self._get_connection = lambda: UnixConnection(path, ANSWER_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,7 @@ class Supervisor:
 
     def _call(self, method: str, *arguments: object, known: frozenset[int] = frozenset()) -> object:
         """The answer; None for a refusal whose code is among `known`."""
-        proxy = ServerProxy("http://127.0.0.1", SupervisorTransport(None, None, f"unix://{self._socket}"))
+        proxy = ServerProxy("http://127.0.0.1", _Transport(self._socket))
         try:
             with proxy:
                 return getattr(proxy.supervisor, method)(*arguments)

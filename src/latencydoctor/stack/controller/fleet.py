@@ -194,7 +194,8 @@ class Fleet(Generic[Server]):
 
     def _end(self, place: Place[Server], state: str, deadline_s: float) -> None:
         now_s = self._around.clock()
-        if state in ("STOPPED", "EXITED", "FATAL"):
+        # One that has EXITED by itself is started anew the next moment.
+        if state in ("STOPPED", "FATAL"):
             if place.name in self._ending:
                 place.clean()
             self._forget(place)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
+
+from latencydoctor.stack.unix_http import UnixConnection
 
 TIMEOUT_S = 2.0
 MAX_ANSWER_BYTES = 256 * 1024
@@ -25,19 +26,8 @@ class Front:
             return None
 
 
-class _Connection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("admin", timeout=TIMEOUT_S)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(TIMEOUT_S)
-        self.sock.connect(self._path)
-
-
 def _state(path: str) -> dict[str, list[dict[str, object]]]:
-    connection = _Connection(path)
+    connection = UnixConnection(path, TIMEOUT_S)
     try:
         connection.request("GET", "/state")
         found: dict[str, list[dict[str, object]]] = json.loads(connection.getresponse().read(MAX_ANSWER_BYTES))

@@ -31,6 +31,9 @@ RETRY_S = 0.5
 CANARY_LOOK_S = 1.0
 """How often a canary's replica is asked what it runs, once for two scrapes of a verification window at the least."""
 
+WARNED_AGAIN_S = 60.0
+"""How often one that stays away is told of; it is looked at every second."""
+
 Log = Callable[..., None]
 
 Server = TypeVar("Server", bound="TritonServer", covariant=True)
@@ -98,13 +101,14 @@ class Controller:
         self._models = models
         self._fleet = fleet
         self._in_effect: Settings | None = None
-        self._serving = 0
+        self._deadline_s = 0.0
         self._progress = progress
         self._log = log
         self._kept = kept
         self._stamp: tuple[int, ...] = ()
         self._waiting = False
         self._canary_seen_s = 0.0
+        self._warned_at_s: dict[str, float] = {}
         self._told = ""
         self._stored_before: str | None = None
 
@@ -136,6 +140,7 @@ class Controller:
             if not self._waiting:
                 self._log("WARNING", "triton_unavailable", str(error))
             self._waiting = True
+            self._revive()
             return False
         except NotYetError as error:
             self._tell(error.message)
@@ -153,12 +158,15 @@ class Controller:
             found = self._settings.stat()
         except OSError:
             return (0,)
-        return (found.st_ino, found.st_mtime_ns, found.st_size)
+        # Rights that are given or taken show in the last of these alone.
+        return (found.st_ino, found.st_mtime_ns, found.st_size, found.st_ctime_ns)
 
     def _refuse(self, reason: str) -> None:
         reason = "; ".join(reason.splitlines())
-        self._progress.current = replace(self._progress.current, error=reason)
-        self._log("ERROR", "settings_refused", reason, generation=self._progress.current.generation)
+        # Also those that were served already while others of their replicas ended.
+        generation = self._in_effect.generation if self._in_effect is not None else self._progress.current.generation
+        self._progress.current = replace(self._progress.current, generation=generation, error=reason)
+        self._log("ERROR", "settings_refused", reason, generation=generation)
 
     def _tell(self, what: str) -> None:
         """Logs once what is waited for; a refusal of other settings is over by then."""
@@ -172,7 +180,7 @@ class Controller:
         replicas = settings.inference.replicas
         path = self._models / settings.inference.model / "config.pbtxt"
         if self._stored_before is None:
-            self._stored_before = path.read_text(encoding="utf-8")
+            self._stored_before = path.read_text(encoding="utf-8", errors="replace")
         write_atomically(path, compiler.to_pbtxt(settings))
         try:
             self._fleet.grow(replicas)
@@ -184,9 +192,13 @@ class Controller:
             self._retreat()
             raise
         self._fleet.serve(replicas)
-        self._serving = replicas
-        self._fleet.release(replicas, self._longest_wait_s(settings))
-        self._in_effect = settings
+        # How long a question may be on its way that was asked under these settings, or under those before.
+        known = (settings, self._in_effect or settings)
+        self._deadline_s = max(self._deadline_s, *(one.inference.deadline_ms / 1000 for one in known))
+        # This is what runs from here on, whatever comes of those that are to end, or of other settings meanwhile.
+        self._in_effect, self._stored_before = settings, None
+        self._fleet.release(replicas, self._deadline_s)
+        self._deadline_s = 0.0
         self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
         self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
 
@@ -199,11 +211,6 @@ class Controller:
         except OSError as error:
             self._log("WARNING", "settings_not_kept", f"this generation cannot be brought back later: {error}")
 
-    def _longest_wait_s(self, settings: Settings) -> float:
-        """How long a question may be on its way that was asked under these settings, or under those before."""
-        known = (settings, self._in_effect or settings)
-        return max(one.inference.deadline_ms for one in known) / 1000
-
     def _retreat(self) -> None:
         try:
             self._fleet.retreat()
@@ -215,9 +222,7 @@ class Controller:
         settings = self._in_effect
         if settings is None:
             return
-        # While replicas are let go, their processes end as they are meant to.
-        staying = min(settings.inference.replicas, self._serving)
-        for number, server in enumerate(self._fleet.running(staying), start=1):
+        for number, server in enumerate(self._fleet.running(settings.inference.replicas), start=1):
             if server.stubs.lost():
                 self._reload(server.triton, settings.of_replica(number))
         self._keep_canary(settings)
@@ -232,18 +237,25 @@ class Controller:
             if self._load(settings):
                 self._log("WARNING", "canary_loaded_again", "the canary's replica had lost its settings")
         except LatencyDoctorError as error:
-            self._log("WARNING", "canary_unknown", str(error))
+            self._warn("canary_unknown", str(error))
 
     def _reload(self, triton: TritonServer, settings: Settings) -> None:
         try:
             triton.reload(settings.inference.model, compiler.to_json(settings))
         except KnownError as error:
             # Triton itself is down and being restarted, or the next look tries again.
-            self._log("WARNING", "model_restart_failed", str(error))
+            self._warn("model_restart_failed", str(error))
             return
         current = self._progress.current
         self._progress.current = replace(current, model_restarts=current.model_restarts + 1)
         self._log("ERROR", "model_process_died", "the model's process died and was started again")
+
+    def _warn(self, event: str, message: str) -> None:
+        """Logs what every look meets anew only now and then."""
+        now_s = time.monotonic()
+        if now_s - self._warned_at_s.get(event, -WARNED_AGAIN_S) >= WARNED_AGAIN_S:
+            self._warned_at_s[event] = now_s
+            self._log("WARNING", event, message)
 
     def _load(self, settings: Settings) -> bool:
         """Loads the model where another configuration is in effect; whether there was such a Triton."""

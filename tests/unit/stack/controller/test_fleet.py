@@ -215,6 +215,22 @@ def test_what_another_controller_had_begun_is_finished(yard: Yard) -> None:
     assert yard.states["triton-3"] == "STOPPING"
 
 
+def test_one_that_dies_as_it_is_to_end_is_not_left_to_come_back(yard: Yard) -> None:
+    """supervisord starts a program that ended by itself anew, a moment after it has said so."""
+    serve_two(yard)
+    yard.fleet.serve(1)
+    yard.states["triton-2"] = "EXITED"
+    with pytest.raises(NotYetError):
+        yard.release(1)
+    yard.states["triton-2"] = "RUNNING"
+    yard.now_s += UNSCRAPED_S + 1
+    with pytest.raises(NotYetError):
+        yard.release(1)
+    assert yard.states["triton-2"] == "STOPPING"
+    yard.states["triton-2"] = "FATAL"
+    yard.release(1)
+
+
 def test_a_silent_supervisord_is_waited_for_then_brought_back_once(yard: Yard) -> None:
     yard.silent = True
     for _ in range(4):
