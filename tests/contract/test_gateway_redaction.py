@@ -9,11 +9,13 @@ import signal
 import pytest
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack.gateway.redaction import Redactor
+from latencydoctor.stack.gateway.redaction import STUCK_S, Redactor
 
 # Tries the tails of the text against each other before it gives up: some seconds for the text below.
 SLOW = r"^.*.*.*.*.*@"
 LONG = "a" * 150
+
+ENDLESS = r"^(\w+)+$"
 
 
 def test_text_is_redacted_by_the_pattern_in_effect_and_order_is_kept() -> None:
@@ -41,6 +43,22 @@ def test_a_caller_that_leaves_does_not_get_in_the_way_of_the_next() -> None:
             leaving.cancel()
             assert await redactor(SLOW, "b@c") == "*c"
             assert leaving.cancelled()
+        finally:
+            await redactor.close()
+
+    asyncio.run(scene())
+
+
+def test_a_text_that_a_pattern_never_ends_on_costs_its_caller_and_nobody_else() -> None:
+    async def scene() -> None:
+        redactor = Redactor()
+        try:
+            assert await redactor(ENDLESS, "warm") == "*"
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(STUCK_S + 0.2):
+                    await redactor(ENDLESS, "a" * 60 + "!")
+            async with asyncio.timeout(5.0):
+                assert await redactor(ENDLESS, "fine") == "*"
         finally:
             await redactor.close()
 

@@ -26,8 +26,16 @@ def save_serving(path: Path, replicas: Sequence[int]) -> None:
 def load_serving(path: Path) -> tuple[int, ...]:
     """The replicas that take traffic; the first alone when there is no file, or one that says nothing sensible."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["serving"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return serving_in(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return FIRST_ALONE
+
+
+def serving_in(text: str) -> tuple[int, ...]:
+    """The same from the text of the file."""
+    try:
+        found = json.loads(text)["serving"]
+    except (ValueError, KeyError, TypeError):
         return FIRST_ALONE
     if not isinstance(found, list) or not all(type(one) is int and one > 0 for one in found):
         return FIRST_ALONE

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from valkey.asyncio import Valkey
-from valkey.exceptions import ValkeyError
 
 from latencydoctor.errors import KnownError
+from latencydoctor.stack.gateway.cache import FAILURES
 from latencydoctor.stack.gateway.entries import KEY_PREFIX, Entry, dump_entry, read_entry
 
 SCAN_COUNT = 500
@@ -41,14 +41,14 @@ class AdminCache:
         """How many entries there are."""
         try:
             return int(await self._client.dbsize())
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
 
     async def get(self, key: str) -> Stored | None:
         """The entry under a key; None when there is none, or none that can be read."""
         try:
             value, ttl_s = await self._client.get(key), await self._client.ttl(key)
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
         entry = read_entry(value) if value is not None else None
         return Stored(key, entry, int(ttl_s)) if entry else None
@@ -57,7 +57,7 @@ class AdminCache:
         """Stores an entry in place of what is there."""
         try:
             await self._client.set(key, dump_entry(entry), ex=ttl_s)
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
 
     async def delete(self, key: str, run: str) -> bool:
@@ -68,7 +68,7 @@ class AdminCache:
             if entry is None or entry.run != run:
                 return False
             return bool(await self._delete_if_same(keys=[key], args=[value]))
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
 
     async def put_new(self, values: Sequence[tuple[str, Entry, int]]) -> list[bool]:
@@ -78,7 +78,7 @@ class AdminCache:
                 for key, entry, ttl_s in values:
                     pipeline.set(key, dump_entry(entry), ex=ttl_s, nx=True)
                 return [bool(stored) for stored in await pipeline.execute()]
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
 
     async def left_s(self, keys: Sequence[str]) -> list[float | None]:
@@ -88,7 +88,7 @@ class AdminCache:
                 for key in keys:
                     pipeline.pttl(key)
                 found = await pipeline.execute()
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
         return [None if left == -2 else float("inf") if left == -1 else left / 1000 for left in found]
 
@@ -105,7 +105,7 @@ class AdminCache:
                         found[key.decode(errors="replace")] = value
                 if cursor == 0:
                     return sorted(found.items())
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
 
     async def drop(self, run: str) -> int:
@@ -114,7 +114,7 @@ class AdminCache:
         for key, value in await self.tagged(run):
             try:
                 dropped += bool(await self._delete_if_same(keys=[key], args=[value]))
-            except (ValkeyError, OSError) as error:
+            except FAILURES as error:
                 raise _down(error) from error
         return dropped
 
@@ -126,6 +126,6 @@ class AdminCache:
                 stored = await self.get(key.decode(errors="replace"))
                 if stored is not None and stored.entry.run == run:
                     found[stored.key] = stored
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise _down(error) from error
         return [found[key] for key in sorted(found)]

@@ -57,6 +57,8 @@ class _Inferred:
     entry: Entry
     preprocess_s: float
     inference_s: float
+    of_route: bool
+    """Whether the version answered that the route stands for; while a model is exchanged the one before still does."""
 
 
 Redact = Callable[[str, str], Awaitable[str]]
@@ -125,17 +127,24 @@ class Answerer:
         started_s = perf_counter()
         await self._fly((question, "probe"), lambda: self._work(asked, route, effective, started_s, None), effective, 0)
 
-    async def compute(self, question: str, route: Route, effective: Effective) -> Entry:
-        """The answer to a normalised question that nobody waits for, past the cache; RequestError when there is none.
+    async def compute(self, key: str, route: Route, effective: Effective) -> Entry:
+        """The answer for a key of the route's that nobody waits for, past the cache; RequestError when there is none.
 
         It is asked at the lowest level there is, and each call is one inference.
         """
+        prefix = cache_key(route.key_version, "")
+        if not key.startswith(prefix):
+            raise unavailable("the model was exchanged meanwhile", "Look again at what is asked.")
+        question = key.removeprefix(prefix)
         asked = Asked(question, "", "standard")
         started_s = perf_counter()
         work = self._fly(
             (question, "ahead"), lambda: self._work(asked, route, effective, started_s, None), effective, started_s
         )
-        return (await work)[0].entry
+        found = (await work)[0]
+        if not found.of_route:
+            raise unavailable("the model is being exchanged", "Try again when that is over.")
+        return found.entry
 
     @property
     def waits_ms(self) -> float:
@@ -198,13 +207,13 @@ class Answerer:
         self._measure(done_s - tokenised_s, done_s)
         entry = Entry(outcome.answer_index, outcome.score)
         cache = effective.settings.cache
-        # While a model is being exchanged the one before still answers: that is no answer of the one the key names.
-        if key is not None and outcome.version in ("", route.serves):
+        of_route = outcome.version in ("", route.serves)
+        if key is not None and of_route:
             value = dump_entry(entry)
             self.popular.answered(key, value)
             if cache.enabled:
                 self._cache.put(key, value, cache.ttl_seconds)
-        return _Inferred(entry, tokenised_s - before_s, done_s - tokenised_s)
+        return _Inferred(entry, tokenised_s - before_s, done_s - tokenised_s, of_route)
 
     async def _ask(
         self, priority: str, tokens: Tokens, route: Route, effective: Effective, timeout_s: float

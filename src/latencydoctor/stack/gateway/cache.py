@@ -27,6 +27,9 @@ MAX_BATCHES = 2
 WRITE_DELAY_S = 0.002
 """Writes wait this long, so that they cost their own request nothing and travel together."""
 
+FAILURES = (ValkeyError, OSError, TypeError, ValueError)
+"""How an operation fails, the last two where something answers that is no Valkey."""
+
 MAX_BATCH_KEYS = 256
 MAX_PENDING_WRITES = 1000
 
@@ -79,7 +82,9 @@ class ValkeyStore:
         """One MGET."""
         try:
             found: list[bytes | None] = await self._client.mget(keys)
-        except (ValkeyError, OSError) as error:
+            if len(found) != len(keys) or not all(one is None or isinstance(one, bytes) for one in found):
+                raise ValueError("it answers something else than was asked")
+        except FAILURES as error:
             raise ConnectionError(str(error)) from error
         return found
 
@@ -90,7 +95,7 @@ class ValkeyStore:
                 for key, value, ttl_s in values:
                     pipeline.set(key, value, ex=ttl_s)
                 await pipeline.execute()
-        except (ValkeyError, OSError) as error:
+        except FAILURES as error:
             raise ConnectionError(str(error)) from error
 
 

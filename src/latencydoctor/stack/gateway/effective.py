@@ -96,11 +96,12 @@ class SettingsFile:
         identity = (found.st_ino, found.st_mtime_ns, found.st_size)
         if identity == self._seen:
             return None
-        self._seen = identity
         try:
             settings = load(self._path)
         except ContentError as error:
             self.error = str(error)
+            # One that cannot be opened, as when a crowd has taken all files that may be, is tried again.
+            self._seen = None if isinstance(error.__cause__, OSError) else identity
             return None
-        self.error = ""
+        self._seen, self.error = identity, ""
         return settings

@@ -35,7 +35,7 @@ def read_entry(value: bytes | str) -> Entry | None:
     """The entry a stored value stands for; None for anything else, which then counts as a miss."""
     try:
         found = json.loads(value)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

@@ -6,6 +6,7 @@ through numpy costs 40 to 100 us more a call, about a tenth of what the gateway 
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from array import array
@@ -137,4 +138,7 @@ def _read(response: service_pb2.ModelInferResponse) -> Outcome:
     index, score = found.get("answer_index", b""), found.get("score", b"")
     if len(index) != 4 or len(score) != 4:
         raise InferenceError("inference_failed", 500, "the model's answer lacks answer_index or score")
-    return Outcome(struct.unpack("<i", index)[0], struct.unpack("<f", score)[0], response.model_version)
+    (cosine,) = struct.unpack("<f", score)
+    if not math.isfinite(cosine):
+        raise InferenceError("inference_failed", 500, f"the model's score is {cosine}")
+    return Outcome(struct.unpack("<i", index)[0], cosine, response.model_version)

@@ -123,10 +123,9 @@ class RunningGateway:
     async def compute(self, key: str) -> Entry:
         """The model's answer for a key of the stable arm; RequestError when there is none in time."""
         effective, route = self.effective, self.effective.routes["stable"]
-        question = key.removeprefix(cache_key(route.key_version, ""))
         try:
             async with asyncio.timeout(effective.deadline_s):
-                return await self._answerer.compute(question, route, effective)
+                return await self._answerer.compute(key, route, effective)
         except TimeoutError:
             raise too_late(effective.settings.inference.deadline_ms) from None
 
@@ -262,6 +261,7 @@ async def serve(build: Callable[[], RunningGateway], front: socket.socket, admin
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _end, servers)
     upkeep = asyncio.create_task(keep_up(gateway, gateway.events))
+    upkeep.add_done_callback(lambda task: None if task.cancelled() else _give_up(gateway, servers, task.exception()))
     port = front.getsockname()[1]
     gateway.events.emit("INFO", "started", f"serving on {LOOPBACK}:{port}", port=port, pid=os.getpid())
     try:
@@ -270,6 +270,12 @@ async def serve(build: Callable[[], RunningGateway], front: socket.socket, admin
         upkeep.cancel()
         gateway.events.emit("INFO", "stopped", "no more requests are served")
         await gateway.close()
+
+
+def _give_up(gateway: RunningGateway, servers: Sequence[uvicorn.Server], error: BaseException | None) -> None:
+    """Without its upkeep a gateway never takes settings up again: better another one, which supervisord starts."""
+    gateway.events.emit("CRITICAL", "upkeep_failed", f"settings would not be taken up any more: {error!r}")
+    _end(servers)
 
 
 def _end(servers: Sequence[uvicorn.Server]) -> None:

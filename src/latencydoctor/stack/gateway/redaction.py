@@ -11,6 +11,10 @@ from latencydoctor.errors import KnownError
 
 _MODULE = "latencydoctor.stack.gateway.redact_worker"
 
+STUCK_S = 1.0
+"""A text that takes longer is given up once its caller, or the next one, has left: some patterns never end on some
+texts. The slowest that are of use take some ten milliseconds."""
+
 
 class Redactor:
     """Redacts in turn; questions whose callers have left by then are passed over."""
@@ -20,6 +24,9 @@ class Redactor:
         self._process: Process | None = None
         self._pattern = ""
         self._number = 0
+        self._waiting = 0
+        """Texts that the process has and has not answered; `_heard_s` is when it began on the first of them."""
+        self._heard_s = 0.0
 
     @property
     def pid(self) -> int | None:
@@ -35,6 +42,10 @@ class Redactor:
             self._number += 1
             try:
                 return await self._exchange(process, self._number, text)
+            except asyncio.CancelledError:
+                if self._now_s() - self._heard_s > STUCK_S:
+                    await self.close()
+                raise
             except (OSError, ValueError) as error:
                 await self.close()
                 raise KnownError(
@@ -44,19 +55,27 @@ class Redactor:
     async def _exchange(self, process: Process, number: int, text: str) -> str:
         assert process.stdin is not None, "it was started with pipes"
         assert process.stdout is not None, "it was started with pipes"
+        if not self._waiting:
+            self._heard_s = self._now_s()
         process.stdin.write(json.dumps([number, text]).encode() + b"\n")
+        self._waiting += 1
         await process.stdin.drain()
         while True:
             # The answer to a caller that left while it was being worked on still comes, before ours.
             answered, redacted = json.loads(await process.stdout.readline())
+            self._waiting, self._heard_s = self._waiting - 1, self._now_s()
             if answered == number:
                 return str(redacted)
+
+    @staticmethod
+    def _now_s() -> float:
+        return asyncio.get_running_loop().time()
 
     async def _running(self, pattern: str) -> Process:
         if self._process is not None and self._process.returncode is None and pattern == self._pattern:
             return self._process
         await self.close()
-        self._pattern = pattern
+        self._pattern, self._waiting = pattern, 0
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", _MODULE, pattern, stdin=PIPE, stdout=PIPE
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from latencydoctor.stack.replicas import load_serving
+from latencydoctor.stack.replicas import serving_in
 
 
 class ServingFile:
@@ -22,13 +22,14 @@ class ServingFile:
         """Whether others than at the last call take traffic; a look at an unchanged file costs one stat."""
         try:
             found = self._path.stat()
+            identity = (found.st_ino, found.st_mtime_ns, found.st_size)
+            if identity == self._seen:
+                return False
+            numbers = serving_in(self._path.read_text(encoding="utf-8", errors="replace"))
         except OSError:
-            return False  # A gateway without a controller: nobody will say.
-        identity = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if identity == self._seen:
+            # A gateway without a controller, whom nobody will tell; or one that may open no more files for now.
             return False
         self._seen, before = identity, self.serving
-        numbers = load_serving(self._path)
         self.serving = tuple(self._addresses[one - 1] for one in numbers if one <= len(self._addresses)) or before
         return self.serving != before
 

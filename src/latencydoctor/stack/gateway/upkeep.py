@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from valkey.asyncio import Valkey
-from valkey.exceptions import ValkeyError
 
+from latencydoctor.stack.gateway.cache import FAILURES
 from latencydoctor.stack.gateway.entries import KEY_PREFIX
 from latencydoctor.stack.gateway.events import EventLog
 
@@ -33,7 +33,7 @@ async def evict(client: Valkey, max_entries: int) -> int:
         idle = await _each(client, [("OBJECT", "IDLETIME", key) for key in keys])
         unused = sorted(zip(keys, idle, strict=True), key=lambda pair: -pair[1] if isinstance(pair[1], int) else 0)
         return int(await client.unlink(*[key for key, _ in unused[:over]])) if unused else 0
-    except (ValkeyError, OSError) as error:
+    except FAILURES as error:
         raise ConnectionError(str(error)) from error
 
 

@@ -1,7 +1,10 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from latencydoctor.stack.gateway.inference import InferenceError, Outcome
+from latencydoctor.stack.gateway.refusals import RequestError
 from latencydoctor.stack.settings import BatchingSettings, CacheSettings, InferenceSettings, Settings
 from latencydoctor.stack.settings_canary import CanarySettings
 from tests.unit.stack.gateway.parts import Bench
@@ -255,10 +258,24 @@ def test_an_answer_computed_ahead_is_asked_at_the_lowest_level_and_not_stored() 
         bench = Bench()
         bench.settings = replace(bench.settings, inference=InferenceSettings(priority_levels=True))
         effective = bench.effective()
-        entry = await bench.answerer.compute("a b", effective.routes["stable"], effective)
+        entry = await bench.answerer.compute("faq:fp32-1:a b", effective.routes["stable"], effective)
         assert (entry.answer_index, entry.score) == (1, 0.75)
         assert bench.model.calls[0][1] == 2
         assert not bench.store.values
         assert bench.answerer.waits_ms >= 0
+
+    asyncio.run(scene())
+
+
+def test_nothing_is_computed_ahead_while_the_model_is_exchanged() -> None:
+    async def scene() -> None:
+        bench = Bench()
+        effective = bench.effective()
+        bench.model.outcome = Outcome(1, 0.75, "2")
+        with pytest.raises(RequestError, match="being exchanged"):
+            await bench.answerer.compute("faq:fp32-1:a b", effective.routes["stable"], effective)
+        with pytest.raises(RequestError, match="was exchanged"):
+            await bench.answerer.compute("faq:int8-2:a b", effective.routes["stable"], effective)
+        assert len(bench.model.calls) == 1, "a key of another version is not asked as if it were a question"
 
     asyncio.run(scene())
