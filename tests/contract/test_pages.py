@@ -18,11 +18,13 @@ from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, ContentErrors, UsageError
 from latencydoctor.evidence.assemble import assemble
+from latencydoctor.forecast.histogram import bounds_of, shown_ms
 from latencydoctor.model.configuration import MetricsPage, Slo
 from latencydoctor.model.evidence import Collected, Evidence, Gap, IncidentState, Measure, Selection
 from latencydoctor.model.readings import Candidate
 from latencydoctor.sources import bundle
 from latencydoctor.sources.pages import PageMetrics
+from latencydoctor.stack.gateway.series import REQUEST_BOUNDS_S, GatewaySeries
 
 SIGNALS, DIALECTS = read_signals(locate())
 EVERY_S = 0.4
@@ -113,6 +115,25 @@ def test_an_incident_without_a_past(tmp_path: Path) -> None:
     assert {record.source for record in collected.queries} == {"page"}
     bundle.write(tmp_path / "b.json.gz", collected)
     assert evidence_of(bundle.read(tmp_path / "b.json.gz")) == evidence
+
+
+def test_the_bounds_of_the_histogram_behind_p99_are_read_with_it() -> None:
+    series = GatewaySeries()
+
+    def page(seconds: float, _: int) -> str:
+        answered = series.request(200, "standard", "stable", cached=False)
+        while answered.value < RPS * seconds:
+            answered.add()
+            series.durations["stable", "standard"].observe(0.163)
+        return series.registry.page().decode()
+
+    with served(page) as url:
+        collected = read(url)
+    assert bounds_of(collected.facts) == tuple(round(bound * 1000, 6) for bound in REQUEST_BOUNDS_S)
+    evidence = assemble(collected, Slo(), SIGNALS)
+    p99 = evidence.find("e2e_p99_ms")
+    assert isinstance(p99, Measure)
+    assert p99.value == pytest.approx(shown_ms([163.0] * 100, 0.99, bounds_of(collected.facts)))
 
 
 def test_healthy_over_two_replicas() -> None:

@@ -13,6 +13,7 @@ from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, UsageError
 from latencydoctor.evidence.assemble import assemble
+from latencydoctor.forecast.histogram import bounds_of
 from latencydoctor.model.configuration import PrometheusSource, Slo
 from latencydoctor.model.evidence import (
     Collected,
@@ -27,7 +28,7 @@ from latencydoctor.model.evidence import (
 from latencydoctor.model.readings import Candidate, RangeQuery
 from latencydoctor.sources import bundle
 from latencydoctor.sources.prometheus import PrometheusMetrics
-from tests.contract.backfill import Load, Page, Place, running_prometheus, serve_phases
+from tests.contract.backfill import LATENCY_BOUNDS_S, Load, Page, Place, running_prometheus, serve_phases
 
 SIGNALS, DIALECTS = read_signals(locate())
 RULES = Rules(DIALECTS, SIGNALS)
@@ -102,6 +103,36 @@ def test_the_incident_is_found_with_its_onset_and_its_numbers(incident: tuple[st
     assert busy.value == pytest.approx(0.29)
     assert busy.simulated
     assert "queue_depth" in [signal for signal, _ in evidence.first_movers]
+
+
+def test_the_bounds_of_the_histogram_behind_p99_are_read_with_it(incident: tuple[str, float], tmp_path: Path) -> None:
+    url, end_s = incident
+    collected, evidence = read(url, end_s)
+    assert "histogram_quantile(0.99" in value(evidence, "e2e_p99_ms").proof.query
+    assert bounds_of(collected.facts) == tuple(bound * 1000 for bound in LATENCY_BOUNDS_S)
+    bundle.write(tmp_path / "it.json.gz", collected)
+    assert bounds_of(bundle.read(tmp_path / "it.json.gz").facts) == bounds_of(collected.facts)
+    assert not [gap for gap in evidence.gaps if "bound" in gap.signal]
+
+
+def test_the_bounds_of_a_fine_histogram_are_all_read(tmp_path: Path) -> None:
+    bounds_s = [round(0.001 * 1.07**number, 6) for number in range(150)]
+    page, end_s = Page(), START_S + 600
+    for step in range(121):
+        for bound in (*(f"{bound:g}" for bound in bounds_s), "+Inf"):
+            count = 1_234_567.0 + 817 * step * (bound == "+Inf" or float(bound) > 0.1)
+            labels = {"job": "gateway", "instance": "a:2", "le": bound}
+            page.observe(START_S + 5 * step, "gateway_request_duration_seconds_bucket", count, **labels)
+        page.observe(START_S + 5 * step, "gateway_requests_total", 817.0 * step, job="gateway", instance="a:2")
+    with running_prometheus(tmp_path / "it", page) as url:
+        collected, _ = read(url, end_s, since_s=400.0)
+    assert bounds_of(collected.facts) == pytest.approx([float(f"{bound:g}") * 1000 for bound in bounds_s])
+
+
+def test_without_a_histogram_there_are_no_bounds(shared: tuple[str, float]) -> None:
+    url, end_s = shared
+    collected, _ = read(url, end_s, Selection("ranker"))
+    assert bounds_of(collected.facts) == ()
 
 
 def test_every_query_of_the_evidence_can_be_asked_by_hand(incident: tuple[str, float]) -> None:

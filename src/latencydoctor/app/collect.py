@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from latencydoctor.app.ports import FactSource, LogSource, MetricsSource
-from latencydoctor.app.questions import Course, ask
+from latencydoctor.app.questions import Course, ask, ask_bounds
 from latencydoctor.errors import CannotTell, UsageError
 from latencydoctor.evidence.queries import Present, choose, detected, narrowed, window_count, window_length_s
 from latencydoctor.evidence.redact import plain
@@ -177,6 +177,8 @@ def _ask(metrics: MetricsSource, found: Discovery, rules: Rules, course: Course)
     """Every signal that the metrics there may give, and what a gap needs."""
     choices, gaps = choose(Present(found.names, found.shared_names), rules.dialects, rules.signals)
     answered, before = ask(metrics, choices, course)
+    bounds = ask_bounds(metrics, answered, course)
     needs = {name.id: name.needs for name in rules.signals}
     told = (replace(gap, needs=gap.needs or needs.get(gap.signal, "")) for gap in answered.gaps)
-    return replace(answered, gaps=(*gaps, *told)), before
+    queries = (*answered.queries, *bounds.queries)
+    return replace(answered, facts=bounds.facts, gaps=(*gaps, *told), queries=queries), before

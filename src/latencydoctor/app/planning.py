@@ -11,6 +11,7 @@ from latencydoctor.app.predicting import arrival_rps, need_of, predictions, repl
 from latencydoctor.app.sizing import arriving
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.forecast.curve import BatchTime
+from latencydoctor.forecast.front import Front, front_of
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.diagnosis import Diagnosis, Finding
 from latencydoctor.model.evidence import Evidence, IncidentState, Measure
@@ -27,14 +28,16 @@ from latencydoctor.remedy.plan import Grounds, Texts, build, operations_of, rest
 class Basis:
     """What a plan rests on: the diagnosis, the evidence behind it, and the SLO. All but the SLO may be absent.
 
-    `times` are the server's executions by batch size, which a prediction prefers to rates. `window_s` is the length of
-    the windows that the incident was judged by, `earlier_s` when bad stretches began in the range looked at.
+    `times` are the server's executions by batch size, which a prediction prefers to rates, and `bounds_ms` those of the
+    histogram that p99 is read from, empty where it is read from none. `window_s` is the length of the windows that the
+    incident was judged by, `earlier_s` when bad stretches began in the range looked at.
     """
 
     diagnosis: Diagnosis | None = None
     evidence: Evidence | None = None
     slo: Slo = field(default_factory=Slo)
     times: tuple[BatchTime, ...] = ()
+    bounds_ms: tuple[float, ...] = ()
     window_s: float = 0.0
     earlier_s: tuple[float, ...] = ()
 
@@ -76,7 +79,7 @@ def make_plan(
     told, need = "", scale_out.UNKNOWN
     if fix.scales:
         load, told = arriving(measured, _measure(basis, "queue_depth"))
-        need = need_of(state, load, basis.times, basis.slo.p99_ms)
+        need = need_of(state, load, basis.times, basis.slo.p99_ms, _front(basis, load))
     supply = supply_of(state, measured, basis.times)
     rebuilt = asked.builds.find() if fix.rebuilds and asked.builds is not None else None
     now = Circumstances(
@@ -100,7 +103,7 @@ def make_plan(
     grounds = Grounds(
         justification=(*_justification(basis.diagnosis, fix_id), *filter(None, (told,)), *change.grounds),
         measured=measured,
-        predictions=predictions(state, change, load, basis.times, baseline_values(basis)),
+        predictions=predictions(state, change, load, basis.times, baseline_values(basis), _front(basis, load)),
         slo=basis.slo,
         simulated=_simulated(basis, state),
     )
@@ -163,6 +166,11 @@ def baseline_values(basis: Basis) -> dict[str, float]:
     """Signals by name as they were before the incident; empty where that is not known."""
     measures = basis.evidence.measures if basis.evidence is not None else ()
     return {item.signal: item.baseline for item in measures if item.baseline is not None}
+
+
+def _front(basis: Basis, load: Mapping[str, float]) -> Front:
+    """What lies before the servers, and between them and whoever verifies."""
+    return front_of(load, baseline_values(basis), basis.bounds_ms)
 
 
 def _arrival_at_one(state: TargetState, measured: Mapping[str, float]) -> float | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from latencydoctor.app.sizing import instances_needed, replicas_needed
 from latencydoctor.forecast.classes import ClassLoad, predict_classes
 from latencydoctor.forecast.curve import BatchTime
+from latencydoctor.forecast.front import Front, front_of
 from latencydoctor.forecast.queue import Batching, capacity_rps
 from latencydoctor.forecast.whatif import and_before, curve_of, predict
 from latencydoctor.model.remedy import Prediction, TargetState
@@ -33,13 +35,18 @@ def predictions(
     measured: Mapping[str, float],
     times: tuple[BatchTime, ...],
     baseline: Mapping[str, float],
+    front: Front | None = None,
 ) -> tuple[Prediction, ...]:
-    """The fix's own, and the batcher's; what the cache will answer does not reach the batcher."""
+    """The fix's own, and the batcher's; what the cache will answer does not reach the batcher.
+
+    `front` is what lies before the servers, else it follows from the figures.
+    """
+    front = front_of(measured, baseline) if front is None else front
     instances = _instances(measured)
     now = {**_batching_now(state), scale_out.REPLICAS: str(replicas_of(state)), scale_out.INSTANCES: str(instances)}
     after = now | dict(change.values)
     if change.standard_limit_ms is not None:
-        coming = _load_of_classes(measured, replicas_of(state))
+        coming = _load_of_classes(measured, replicas_of(state), front)
         return predict_classes(measured, coming, _batching(after), change.standard_limit_ms, times, instances)
     if change.restores is not None:
         then = dict(change.restores.settings)
@@ -56,19 +63,26 @@ def predictions(
         return (Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason),)
     hits = next((one.after for one in change.predictions if one.signal == "cache_hit_ratio"), None)
     load = measured if hits is None else {**measured, "cache_hit_ratio": hits}
+    front = front if hits is None else replace(front, hit_ratio=min(1.0, hits))
     batchings = (_batching(now), _batching(after))
     replicas, servers = ((int(now[key]), int(after[key])) for key in (scale_out.REPLICAS, scale_out.INSTANCES))
-    batcher = predict(measured, arrival_rps(load), *batchings, times, servers, replicas, change.speedup)
+    batcher = predict(measured, arrival_rps(load), *batchings, times, servers, replicas, change.speedup, front)
     # A fix of the cache leaves the capacity as it is.
     return (*change.predictions, *(one for one in batcher if hits is None or one.signal in _OF_A_CACHE))
 
 
-def need_of(state: TargetState, measured: Mapping[str, float], times: Sequence[BatchTime], slo_p99_ms: float) -> Need:
+def need_of(
+    state: TargetState,
+    measured: Mapping[str, float],
+    times: Sequence[BatchTime],
+    slo_p99_ms: float,
+    front: Front | None = None,
+) -> Need:
     """How many replicas, or instances where the target has no replicas, hold the SLO under the batching in effect."""
     batching = _batching(_batching_now(state))
     if scale_out.lever(state) == scale_out.INSTANCES:
-        return instances_needed(measured, times, batching, slo_p99_ms)
-    return replicas_needed(measured, times, batching, replicas_of(state), slo_p99_ms)
+        return instances_needed(measured, times, batching, slo_p99_ms, front)
+    return replicas_needed(measured, times, batching, replicas_of(state), slo_p99_ms, front)
 
 
 def _batching_now(state: TargetState) -> dict[str, str]:
@@ -90,7 +104,7 @@ def supply_of(state: TargetState, measured: Mapping[str, float], times: Sequence
     return Supply(capacity_rps(curve, batching, instances), curve.batch_ms(batching.size_under_load))
 
 
-def _load_of_classes(measured: Mapping[str, float], replicas: int) -> ClassLoad | str:
+def _load_of_classes(measured: Mapping[str, float], replicas: int, front: Front) -> ClassLoad | str:
     """What comes to the front of one replica, or what of it is not known."""
     rate = measured.get("arrival_rate_rps", measured.get("request_rate_rps"))
     vip_ratio = measured.get("vip_share_ratio")
@@ -98,7 +112,7 @@ def _load_of_classes(measured: Mapping[str, float], replicas: int) -> ClassLoad 
         return "the arrival rate is not known"
     if vip_ratio is None:
         return "the share of VIP requests is not known"
-    return ClassLoad(rate / replicas, measured.get("cache_hit_ratio", 0.0), vip_ratio)
+    return ClassLoad(rate / replicas, vip_ratio, front)
 
 
 def _batching(values: Mapping[str, str]) -> Batching:

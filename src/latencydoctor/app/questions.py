@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from latencydoctor.app.ports import MetricsSource
+from latencydoctor.evidence.buckets import bounds_in_ms, bounds_query
 from latencydoctor.evidence.queries import Choice, Offer, render
 from latencydoctor.model.evidence import Gap, GapReason, Selection, Series, Window
 from latencydoctor.model.readings import RangeQuery, Readings
@@ -66,6 +67,18 @@ def ask(metrics: MetricsSource, choices: Sequence[Choice], course: Course) -> tu
     if course.baseline is None:
         return found, ()
     return _with_baseline(metrics, found, course)
+
+
+def ask_bounds(metrics: MetricsSource, found: Readings, course: Course) -> Readings:
+    """The bounds of the histogram that p99 was read from, as facts, and the query; no facts where there is none.
+
+    A prediction without them is one of what requests take, and says so; nothing else misses them.
+    """
+    query = bounds_query(found.series, course.whole.end_s, course.window_s)
+    if query is None:
+        return Readings()
+    answered = metrics.collect([query])
+    return Readings(facts=bounds_in_ms(answered.facts), queries=answered.queries)
 
 
 def _distinct(queries: Sequence[RangeQuery], asked: Sequence[RangeQuery]) -> list[RangeQuery]:

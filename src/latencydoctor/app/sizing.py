@@ -8,6 +8,7 @@ from dataclasses import replace
 from latencydoctor.forecast.capacity import MAX_LOAD_RATIO, Sizing, replicas_for, within
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.estimate import estimate
+from latencydoctor.forecast.front import Front, front_of
 from latencydoctor.forecast.queue import Batching, Scenario
 from latencydoctor.forecast.situation import Situation, scenario
 from latencydoctor.forecast.whatif import of_one
@@ -19,18 +20,30 @@ CLIMBS_RATIO = 1.6
 
 
 def replicas_needed(
-    measured: Mapping[str, float], times: Sequence[BatchTime], batching: Batching, replicas: int, slo_p99_ms: float
+    measured: Mapping[str, float],
+    times: Sequence[BatchTime],
+    batching: Batching,
+    replicas: int,
+    slo_p99_ms: float,
+    front: Front | None = None,
 ) -> Need:
-    """What the queue model says, from the figures of so many replicas under this batching."""
-    found = _scenario(measured, times, batching, replicas)
+    """What the queue model says, from the figures of so many replicas under this batching.
+
+    The SLO is one of what `front` shows; without one the front end follows from the figures.
+    """
+    found = _scenario(measured, times, batching, replicas, front)
     return found if isinstance(found, Need) else _told(replicas_for(found, slo_p99_ms), slo_p99_ms)
 
 
 def instances_needed(
-    measured: Mapping[str, float], times: Sequence[BatchTime], batching: Batching, slo_p99_ms: float
+    measured: Mapping[str, float],
+    times: Sequence[BatchTime],
+    batching: Batching,
+    slo_p99_ms: float,
+    front: Front | None = None,
 ) -> Need:
     """The same for instances, which take batches from one queue; as many as `scale_out.MOST_INSTANCES` are tried."""
-    found = _scenario(measured, times, batching, replicas=1)
+    found = _scenario(measured, times, batching, 1, front)
     if isinstance(found, Need):
         return found
     at = f"at {found.traffic.rate_rps:.0f} requests/s"
@@ -44,7 +57,11 @@ def instances_needed(
 
 
 def _scenario(
-    measured: Mapping[str, float], times: Sequence[BatchTime], batching: Batching, replicas: int
+    measured: Mapping[str, float],
+    times: Sequence[BatchTime],
+    batching: Batching,
+    replicas: int,
+    front: Front | None,
 ) -> Scenario | Need:
     """One server with the whole traffic before it, or what of it is not known."""
     rate_rps = measured.get("request_rate_rps", 0.0)
@@ -53,7 +70,10 @@ def _scenario(
     instances = max(1, round(measured.get("config_instance_count", 1.0)))
     known = Situation(of_one(measured, replicas), batching, instances, replicas, tuple(times))
     found = scenario(known, rate_rps, batching)
-    return Need(None, f"how many are needed is not known: {found}") if isinstance(found, str) else found[0]
+    if isinstance(found, str):
+        return Need(None, f"how many are needed is not known: {found}")
+    seen = front_of(measured) if front is None else front
+    return replace(found[0], outside_ms=seen.outside_ms, bounds_ms=seen.bounds_ms)
 
 
 def arriving(measured: Mapping[str, float], depth: Measure | None) -> tuple[Mapping[str, float], str]:

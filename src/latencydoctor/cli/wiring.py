@@ -207,6 +207,7 @@ def basis_from(found: Diagnosed) -> Basis:
     """What a plan takes from a diagnosis that has been made."""
     from latencydoctor.app.treat import Basis
     from latencydoctor.evidence.stretches import bad_starts
+    from latencydoctor.forecast.histogram import bounds_of
     from latencydoctor.forecast.situation import batch_times
 
     collected, slo = found.collected, found.configuration.slo
@@ -215,6 +216,7 @@ def basis_from(found: Diagnosed) -> Basis:
         found.evidence,
         slo,
         batch_times(collected.facts),
+        bounds_of(collected.facts),
         window_s=collected.window_s,
         earlier_s=bad_starts(collected, slo),
     )

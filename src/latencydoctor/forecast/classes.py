@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.estimate import QUICK_DRAWS, Band, band_of, drawn
+from latencydoctor.forecast.front import Front
+from latencydoctor.forecast.histogram import shown_ms
 from latencydoctor.forecast.priorities import TwoLevels
 from latencydoctor.forecast.queue import SEED, SETTLING_SHARE, Batching, Scenario, percentile
-from latencydoctor.forecast.whatif import curve_of, outside_ms
+from latencydoctor.forecast.whatif import curve_of, read_as
 from latencydoctor.model.remedy import Prediction
 
 REQUESTS = 4_000
@@ -74,21 +76,23 @@ def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float, flo
 
 
 def _p99(latencies_ms: Sequence[float], scenario: Scenario) -> float | None:
-    settled = sorted(latencies_ms[round(len(latencies_ms) * SETTLING_SHARE) :])
+    settled = sorted(value + scenario.outside_ms for value in latencies_ms[round(len(latencies_ms) * SETTLING_SHARE) :])
     if not settled:
         return None
+    if scenario.bounds_ms:
+        return shown_ms(settled, 0.99, scenario.bounds_ms, scenario.hit_ratio, scenario.hit_ms)
     if scenario.hit_ratio >= 0.99:
         return scenario.hit_ms
-    return percentile(settled, (0.99 - scenario.hit_ratio) / (1 - scenario.hit_ratio)) + scenario.outside_ms
+    return percentile(settled, (0.99 - scenario.hit_ratio) / (1 - scenario.hit_ratio))
 
 
 @dataclass(frozen=True, slots=True)
 class ClassLoad:
-    """What comes to one server's front: requests a second, the share a cache answers, and the share that is VIP."""
+    """What comes to the front of one server: requests a second, and the share of them that is VIP."""
 
     rate_rps: float
-    hit_ratio: float
     vip_ratio: float
+    front: Front
 
 
 def predict_classes(
@@ -113,16 +117,17 @@ def predict_classes(
         curve,
         batching,
         instances,
-        hit_ratio=load.hit_ratio,
-        outside_ms=outside_ms(measured),
+        hit_ratio=load.front.hit_ratio,
+        outside_ms=load.front.outside_ms,
         vip_ratio=load.vip_ratio,
+        bounds_ms=load.front.bounds_ms,
     )
     found = by_class(scenario, limit_ms)
     if isinstance(found, str):
         return _untold(measured, found)
     method = (
         f"simulated queue of two levels at {load.rate_rps:.0f} requests/s, {load.vip_ratio:.1%} of them VIP, {told}; "
-        f"{scenario.load_ratio:.0%} of what can be served"
+        f"{scenario.load_ratio:.0%} of what can be served{read_as(load.front)}"
     )
     bands = (found.vip_p99_ms, found.standard_p99_ms, found.shed_ratio)
     return tuple(

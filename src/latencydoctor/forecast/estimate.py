@@ -51,7 +51,8 @@ class Estimate:
 
     `load_ratio` is arrivals over capacity, `busy_ratio` the share of time that instances execute (small batches keep
     them as busy as large ones). Without a bound, `unstable` says why and there are no percentiles. `vip_p99_ms` and
-    `standard_p99_ms` are there with priority levels only.
+    `standard_p99_ms` are there with priority levels only. `exact_p99_ms` is p99 as requests take it, whatever a
+    histogram makes of it.
     """
 
     rate_rps: float
@@ -65,6 +66,7 @@ class Estimate:
     p99_ms: Band | None = None
     vip_p99_ms: Band | None = None
     standard_p99_ms: Band | None = None
+    exact_p99_ms: float | None = None
 
 
 def estimate(scenario: Scenario, window_requests: int = WINDOW_REQUESTS, draws: int = DRAWS) -> Estimate:
@@ -129,6 +131,7 @@ def _summed(plain: Estimate, found: Sequence[Outcome | None]) -> Estimate:
         standard_p99_ms=band(lambda outcome: outcome.standard_ms[int(len(outcome.standard_ms) * 0.99)])
         if levels
         else None,
+        exact_p99_ms=band(lambda outcome: outcome.exact_ms(0.99)).value,
     )
 
 

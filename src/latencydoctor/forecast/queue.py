@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.batcher import Batching, Server
 from latencydoctor.forecast.curve import ServiceCurve
+from latencydoctor.forecast.histogram import shown_ms
 from latencydoctor.forecast.priorities import TwoLevels
 
 __all__ = ["Batching", "Outcome", "Scenario", "capacity_rps", "simulate"]
@@ -28,7 +29,8 @@ class Scenario:
 
     `traffic` is what arrives at the front: `hit_ratio` of it is answered by a cache in `hit_ms` and never gets here.
     `outside_ms` is what every request takes beside queue and execution. With `vip_ratio` above 0 the server has two
-    priority levels, and that share of the requests is on the first.
+    priority levels, and that share of the requests is on the first. With `bounds_ms` percentiles are what a histogram
+    with these upper bounds shows.
     """
 
     traffic: Traffic
@@ -39,6 +41,7 @@ class Scenario:
     hit_ms: float = 1.0
     outside_ms: float = 0.0
     vip_ratio: float = 0.0
+    bounds_ms: tuple[float, ...] = ()
 
     @property
     def server_rps(self) -> float:
@@ -65,7 +68,8 @@ class Outcome:
     """Latencies of one simulated stretch, ms, ascending; `hit_ratio` of all requests took `hit_ms` instead.
 
     `utilisation_ratio` is the share of time that instances executed, `batch_size_mean` what an execution held.
-    `vip_ms` and `standard_ms` are those of each priority level, empty without levels.
+    `vip_ms` and `standard_ms` are those of each priority level, empty without levels. `bounds_ms` are the upper bounds
+    of the histogram that shows them, empty where none does.
     """
 
     latencies_ms: tuple[float, ...]
@@ -75,9 +79,16 @@ class Outcome:
     hit_ms: float = 0.0
     vip_ms: tuple[float, ...] = field(default=(), repr=False)
     standard_ms: tuple[float, ...] = field(default=(), repr=False)
+    bounds_ms: tuple[float, ...] = ()
 
     def percentile_ms(self, ratio: float) -> float:
-        """Of all requests, those included that a cache answered."""
+        """Of all requests, those included that a cache answered, as whoever measures them will see it."""
+        if self.bounds_ms:
+            return shown_ms(self.latencies_ms, ratio, self.bounds_ms, self.hit_ratio, self.hit_ms)
+        return self.exact_ms(ratio)
+
+    def exact_ms(self, ratio: float) -> float:
+        """The same as each of them took, without a histogram between."""
         if ratio < self.hit_ratio:
             return self.hit_ms
         rest = (ratio - self.hit_ratio) / (1 - self.hit_ratio) if self.hit_ratio < 1 else 0.0
@@ -110,6 +121,7 @@ def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> 
         hit_ms=scenario.hit_ms,
         vip_ms=_ascending(levels[0][round(len(levels[0]) * SETTLING_SHARE) :], scenario.outside_ms),
         standard_ms=_ascending(levels[1][round(len(levels[1]) * SETTLING_SHARE) :], scenario.outside_ms),
+        bounds_ms=scenario.bounds_ms,
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from latencydoctor.forecast.arrivals import Traffic, traffic
 from latencydoctor.forecast.batcher import Batching
 from latencydoctor.forecast.curve import LEAST_ERROR_RATIO, BatchTime, ServiceCurve
+from latencydoctor.forecast.front import outside_ms
 from latencydoctor.forecast.queue import Scenario
-from latencydoctor.forecast.whatif import curve_of, of_one, outside_ms
+from latencydoctor.forecast.whatif import curve_of, of_one
 from latencydoctor.model.evidence import Collected, Evidence, Fact, Gap, Measure
 
 ENGINES = ("vllm", "sglang", "tgi")
@@ -45,6 +46,8 @@ class Situation:
     simulated: bool = False
     curve: ServiceCurve | None = None
     """Given by hand; then nothing is fitted."""
+    baseline: Mapping[str, float] = field(default_factory=dict)
+    """Signals by name as they were before an incident, as far as they are known."""
 
     @property
     def rate_rps(self) -> float | None:
@@ -79,6 +82,7 @@ def of(evidence: Evidence, collected: Collected, replicas: int = 1) -> Situation
         missing=tuple(_missing(evidence)),
         engine=next((name for name in ENGINES if name in evidence.dialects), ""),
         simulated=evidence.simulated,
+        baseline={item.signal: item.baseline for item in evidence.measures if item.baseline is not None},
     )
 
 
@@ -98,7 +102,7 @@ def scenario(known: Situation, rate_rps: float, batching: Batching) -> tuple[Sce
         batching,
         instances=known.instances,
         hit_ratio=known.hit_ratio,
-        outside_ms=outside_ms(known.measured),
+        outside_ms=outside_ms(known.measured, known.baseline),
     )
     return replace(one, traffic=replace(_traffic(known, one), rate_rps=rate_rps)), curve[1]
 

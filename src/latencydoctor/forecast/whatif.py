@@ -8,6 +8,8 @@ from dataclasses import replace
 from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.curve import BatchTime, ServiceCurve, calibrate, fit
 from latencydoctor.forecast.estimate import Band, Estimate, capacity_band, estimate
+from latencydoctor.forecast.front import Front, front_of
+from latencydoctor.forecast.histogram import around_ms
 from latencydoctor.forecast.queue import Batching, Scenario, simulate
 from latencydoctor.model.remedy import Prediction
 
@@ -15,6 +17,9 @@ LOW_LOAD_SHARE = 0.01
 """Traffic at night, as a share of what the new settings can serve."""
 
 LOW_LOAD_REQUESTS = 400
+
+TELLING_RATIO = 0.05
+"""A histogram that shows p99 nearer to what it is than this is not worth a word."""
 
 _FORMS = (("capacity_rps", "requests/s"), ("e2e_p99_ms", "ms"))
 
@@ -35,11 +40,6 @@ def curve_of(measured: Mapping[str, float], times: Sequence[BatchTime] = ()) -> 
     return f"{rates}; {fitted}" if times else rates
 
 
-def outside_ms(measured: Mapping[str, float]) -> float:
-    """What a request takes beside the server, on average; 0 where it is not known."""
-    return max(0.0, measured.get("e2e_mean_ms", 0.0) - measured.get("server_time_ms", float("inf")))
-
-
 def predict(
     measured: Mapping[str, float],
     arrival_rps: float | None,
@@ -49,12 +49,13 @@ def predict(
     instances: tuple[int, int] = (1, 1),
     replicas: tuple[int, int] = (1, 1),
     speedup: float = 1.0,
+    front: Front | None = None,
 ) -> tuple[Prediction, ...]:
     """Capacity, p99, p50, p95, load and the cost at low load, before and after; capacity and p99 come first.
 
     Where a figure cannot be computed it is None and `method` says why. `arrival_rps` is what reaches the servers, of
     which there are so many `replicas` before and after, each with an even share and so many `instances`; `speedup` is
-    how many times faster an execution becomes.
+    how many times faster an execution becomes. `front` is what lies before them, else it follows from the figures.
     """
     (was, will), (had, has) = replicas, instances
     known = curve_of(of_one(measured, was), times)
@@ -62,7 +63,8 @@ def predict(
         reason = f"not predicted: {known}"
         return tuple(Prediction(name, unit, None, None, None, None, reason) for name, unit in _FORMS)
     curve, told = known
-    whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, has, outside_ms=outside_ms(measured))
+    front = front_of(measured) if front is None else front
+    whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, has, outside_ms=front.outside_ms)
     base = replace(whole.at_rate(whole.traffic.rate_rps / will), curve=curve.scaled(1 / speedup))
     now = replace(whole.at_rate(whole.traffic.rate_rps / was), batching=before, instances=had)
     told += f", {will} replicas with an even share each" if replicas != (1, 1) else ""
@@ -71,11 +73,12 @@ def predict(
         reason = "not predicted: the arrival rate is not known"
         nothing = Prediction("e2e_p99_ms", "ms", measured.get("e2e_p99_ms"), None, None, None, reason)
         return (_capacity(now, base, told, replicas), nothing, _low_load(now, base, told))
-    found = estimate(base)
+    found = estimate(_seen_from(front, base))
+    at = f"simulated queue at {base.traffic.rate_rps:.0f} requests/s, {told}{read_as(front)}"
     percentiles = (
-        _latency("e2e_p99_ms", measured, found, found.p99_ms, told),
-        _latency("e2e_p50_ms", measured, found, found.p50_ms, told),
-        _latency("e2e_p95_ms", measured, found, found.p95_ms, told),
+        _latency("e2e_p99_ms", measured, found, found.p99_ms, at + _p99_read(front, found)),
+        _latency("e2e_p50_ms", measured, found, found.p50_ms, at),
+        _latency("e2e_p95_ms", measured, found, found.p95_ms, at),
     )
     return (
         _capacity(now, base, told, replicas),
@@ -85,6 +88,15 @@ def predict(
         _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, has * will), told),
         _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
     )
+
+
+def _seen_from(front: Front, server: Scenario) -> Scenario:
+    """The same server with its cache before it, as the front end's histogram shows it."""
+    rate_rps = server.traffic.rate_rps
+    if front.hit_ratio >= 1:
+        return replace(server, bounds_ms=front.bounds_ms)
+    seen = replace(server, hit_ratio=front.hit_ratio, bounds_ms=front.bounds_ms)
+    return seen.at_rate(rate_rps / (1 - front.hit_ratio))
 
 
 def _told(curve: ServiceCurve) -> str:
@@ -111,16 +123,31 @@ def _capacity(now: Scenario, after: Scenario, told: str, replicas: tuple[int, in
     )
 
 
-def _latency(signal: str, measured: Mapping[str, float], found: Estimate, band: Band | None, told: str) -> Prediction:
+def read_as(front: Front) -> str:
+    """What lies between the server and whoever measures, in words."""
+    cache = f", {front.hit_ratio:.0%} beside them answered by the cache" if front.hit_ratio > 0 else ""
+    return f"{cache}, as the front end's histogram shows it" if front.bounds_ms else cache
+
+
+def _p99_read(front: Front, found: Estimate) -> str:
+    """Where a histogram shows another p99 than requests have: between which bounds it cannot tell."""
+    if found.p99_ms is None or found.exact_p99_ms is None or not front.bounds_ms:
+        return ""
+    exact_ms = found.exact_p99_ms
+    if abs(found.p99_ms.value / exact_ms - 1) < TELLING_RATIO:
+        return ""
+    low_ms, high_ms = around_ms(exact_ms, front.bounds_ms)
+    between = f"above {low_ms:g} ms" if high_ms is None else f"between {low_ms:g} and {high_ms:g} ms"
+    return f" ({exact_ms:.0f} ms by itself, but it has no bound {between})"
+
+
+def _latency(signal: str, measured: Mapping[str, float], found: Estimate, band: Band | None, at: str) -> Prediction:
     before = measured.get(signal)
     if band is None:
         reason = found.unstable.removeprefix("arrivals exceed what can be served: ")
         reason = reason.removeprefix("no bound: ")
         return Prediction(signal, "ms", before, None, None, None, f"no bound: {reason}; add capacity too")
-    method = (
-        f"simulated queue at {found.rate_rps:.0f} requests/s, {told}; "
-        "interval: 95 % of such windows, with what is not known of times, rate and model"
-    )
+    method = f"{at}; interval: 95 % of such windows, with what is not known of times, rate and model"
     return Prediction(signal, "ms", before, band.value, band.low, band.high, method)
 
 

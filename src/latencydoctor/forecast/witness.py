@@ -13,8 +13,9 @@ from enum import StrEnum
 from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.curve import BatchTime, ServiceCurve
 from latencydoctor.forecast.estimate import QUICK_DRAWS, Estimate, estimate
+from latencydoctor.forecast.front import outside_ms
 from latencydoctor.forecast.queue import Batching, Scenario
-from latencydoctor.forecast.whatif import curve_of, outside_ms
+from latencydoctor.forecast.whatif import curve_of
 from latencydoctor.model.diagnosis import Answer
 
 WITHIN_BASELINE = 1.5
@@ -135,7 +136,7 @@ def _present(seen: Seen, curve: ServiceCurve, batching: Batching) -> Scenario | 
         batching,
         instances=seen.instances,
         hit_ratio=_ratio(seen.now.get("cache_hit_ratio", 0.0)),
-        outside_ms=outside_ms(seen.now),
+        outside_ms=outside_ms(seen.now, seen.baseline),
     )
 
 

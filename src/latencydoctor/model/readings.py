@@ -9,7 +9,11 @@ from latencydoctor.model.evidence import Fact, Gap, LogEvent, QueryRecord, Serie
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """One signal's PromQL over a window, one point every `step_s` seconds; the answer must be a single series."""
+    """One signal's PromQL over a window, one point every `step_s` seconds; the answer must be a single series.
+
+    With `by` any number of series may answer, and what is wanted of them is that label: each finite number among its
+    values is a fact called `signal`, in `unit`.
+    """
 
     signal: str
     unit: str
@@ -17,6 +21,7 @@ class RangeQuery:
     window: Window
     step_s: float
     simulated: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

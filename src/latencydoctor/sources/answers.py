@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from latencydoctor.model.evidence import Gap, GapReason, Proof, Series
+from latencydoctor.model.evidence import Fact, Gap, GapReason, Proof, Series
 from latencydoctor.model.readings import RangeQuery
 from latencydoctor.sources.transport import FailureKind, TransportError
 
@@ -16,11 +16,12 @@ MAX_POINTS = 12_000
 
 @dataclass(frozen=True, slots=True)
 class RangeAnswer:
-    """One range query's outcome: a series, or the gap that says why there is none."""
+    """One range query's outcome: a series, or facts of its labels, or the gap that says why there is neither."""
 
     series: Series | None
     gap: Gap | None
     series_count: int
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ def read_range(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
     if not elements:
         return RangeAnswer(None, Gap(query.signal, GapReason.NO_SERIES, "the query gave nothing"), 0)
     count = len(elements)
+    if query.by:
+        return _labels(query, elements)
     if count > 1:
         detail = f"the query gave {count} series instead of one"
         return RangeAnswer(None, Gap(query.signal, GapReason.BAD_ANSWER, detail), count)
@@ -59,6 +62,24 @@ def read_range(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
         simulated=query.simulated,
     )
     return RangeAnswer(series, None, count)
+
+
+def _labels(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
+    """The numbers that a label has, each once; one that is no finite number (`+Inf`, a word) is left out."""
+    numbers = {number for one in elements if (number := _number(one.labels.get(query.by, ""))) is not None}
+    if not numbers:
+        return RangeAnswer(None, Gap(query.signal, GapReason.NOT_A_NUMBER, f"no label {query.by} is a number"), 0)
+    proof = Proof("prometheus", query.query)
+    facts = tuple(Fact(query.signal, query.unit, number, proof, query.simulated) for number in sorted(numbers))
+    return RangeAnswer(None, None, len(elements), facts)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _element(item: object) -> Labelled:

@@ -132,6 +132,9 @@ class PageMetrics:
         pairs = [(query, self._range(query)) for query in queries]
         return Readings(
             series=tuple(answer.series for _, answer in pairs if answer.series is not None),
+            facts=tuple(
+                replace(fact, proof=Proof(SOURCE, query.query)) for query, answer in pairs for fact in answer.facts
+            ),
             gaps=tuple(answer.gap for _, answer in pairs if answer.gap is not None),
             queries=tuple(
                 QueryRecord(SOURCE, query.query, answer.gap.reason.value if answer.gap else "ok", answer.series_count)

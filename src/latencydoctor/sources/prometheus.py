@@ -41,6 +41,9 @@ BYTES_A_POINT = 64
 BYTES_A_SERIES = 4096
 """Twice what Prometheus needs for a point, and room for labels or the words of an error."""
 
+MOST_BYTES_OF_LABELS = 64 * 1024
+"""Room for the values of a label: several hundred bounds of a histogram."""
+
 MOST_BYTES_OF_NAMES = 1024 * 1024
 """About 30,000 metric names; where there are more, only the known ones are asked for."""
 
@@ -116,6 +119,7 @@ class PrometheusMetrics:
         pairs = [_reading(query, elements.get((query.query, query.window, query.step_s), used_up)) for query in queries]
         return Readings(
             series=tuple(answer.series for _, answer in pairs if answer.series is not None),
+            facts=tuple(fact for _, answer in pairs for fact in answer.facts),
             gaps=tuple(answer.gap for _, answer in pairs if answer.gap is not None),
             queries=tuple(record for record, _ in pairs),
         )
@@ -134,7 +138,8 @@ class PrometheusMetrics:
         }
         start, end = (datetime.fromtimestamp(at_s, UTC) for at_s in (group.window.start_s, group.window.end_s))
         points = round(group.window.length_s / group.step_s) + 2
-        with self._session.at_most(count * (points * BYTES_A_POINT + BYTES_A_SERIES)):
+        labels = MOST_BYTES_OF_LABELS if group.lists else 0
+        with self._session.at_most(count * (points * BYTES_A_POINT + BYTES_A_SERIES + labels)):
             return _listed(
                 self._posted(
                     lambda client: client.custom_query_range(query, start, end, repr(group.step_s), params=times)
@@ -167,21 +172,22 @@ class PrometheusMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Expressions that one request asks for: they share their points."""
+    """Expressions that one request asks for: they share their points. `lists` says that labels are wanted of them."""
 
     texts: tuple[str, ...]
     window: Window
     step_s: float
+    lists: bool = False
 
 
 def groups_of(queries: Sequence[RangeQuery]) -> list[Group]:
     """The queries as few requests; an expression that several signals share is asked once."""
-    by_points: dict[tuple[Window, float], dict[str, None]] = {}
+    by_points: dict[tuple[Window, float, bool], dict[str, None]] = {}
     for query in queries:
-        by_points.setdefault((query.window, query.step_s), {})[query.query] = None
+        by_points.setdefault((query.window, query.step_s, bool(query.by)), {})[query.query] = None
     return [
-        Group(tuple(texts), window, step_s)
-        for (window, step_s), held in by_points.items()
+        Group(tuple(texts), window, step_s, lists)
+        for (window, step_s, lists), held in by_points.items()
         for texts in share_out(list(held), MOST_GROUPS)
     ]
 

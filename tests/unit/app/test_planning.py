@@ -160,6 +160,20 @@ def test_replicas_are_planned_with_their_effect(tmp_path: Path) -> None:
     assert guards.check(made, patient.read()).id == "scale-out"
 
 
+def test_replicas_are_planned_as_the_histogram_will_show_them_that_verifies_them(tmp_path: Path) -> None:
+    """Two replicas take 159 ms at p99, which a histogram without a bound between 150 and 200 ms shows as 191."""
+    healthy = BROKEN.replace("preferred_batch_size: 0   # none preferred", "preferred_batch_size: 16")
+    healthy = healthy.replace("max_batch_size: 8", "max_batch_size: 32").replace("micros: 0", "micros: 100000")
+    patient = FakePatient(tmp_path / "healthy", healthy)
+    basis = Basis(saturation(), evidence(*values(SATURATED)), bounds_ms=(100.0, 150.0, 200.0, 300.0))
+    made = scaled_out(patient, basis)
+    p99 = next(one for one in made.predictions if one.signal == "e2e_p99_ms")
+    assert p99.after == pytest.approx(191, abs=4)
+    assert "it has no bound between 150 and 200 ms" in p99.method
+    (told,) = [line for line in made.justification if line.startswith("Forecast: ")]
+    assert f"p99 about {p99.after:.0f} ms" in told, "a plan speaks of one p99"
+
+
 def test_replicas_are_refused_where_capacity_is_not_the_problem(patient: FakePatient) -> None:
     basis = Basis(diagnosis(), evidence(*values(MEASURED)))
     wrong = dataclasses.replace(basis, diagnosis=saturation("wrong"))

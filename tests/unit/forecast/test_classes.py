@@ -10,6 +10,7 @@ from latencydoctor.forecast.arrivals import Traffic
 from latencydoctor.forecast.batcher import Batching
 from latencydoctor.forecast.classes import Classes, ClassLoad, by_class, predict_classes
 from latencydoctor.forecast.curve import BatchTime, ServiceCurve
+from latencydoctor.forecast.front import Front
 from latencydoctor.forecast.queue import Scenario
 
 # 16 in 100 ms: 160 a second.
@@ -54,7 +55,7 @@ def test_vip_alone_beyond_the_capacity_has_no_bound() -> None:
 
 def test_a_prediction_says_what_was_before_and_how_it_was_reached() -> None:
     measured = {"vip_p99_ms": 2900.0, "e2e_mean_ms": 1500.0, "server_time_ms": 1490.0}
-    vip, standard, shed = predict_classes(measured, ClassLoad(386.0, 0.12, 0.06), FLOOD.batching, 450.0, TIMES)
+    vip, standard, shed = predict_classes(measured, ClassLoad(386.0, 0.06, Front(0.12)), FLOOD.batching, 450.0, TIMES)
     assert (vip.signal, vip.before, standard.before, shed.unit) == ("vip_p99_ms", 2900.0, None, "ratio")
     assert vip.after is not None
     assert vip.after < 300
@@ -64,5 +65,5 @@ def test_a_prediction_says_what_was_before_and_how_it_was_reached() -> None:
 def test_what_is_not_known_is_said() -> None:
     for one in predict_classes({}, "the share of VIP requests is not known", FLOOD.batching, 450.0, TIMES):
         assert (one.after, one.method) == (None, "not predicted: the share of VIP requests is not known")
-    (vip, *_) = predict_classes({}, ClassLoad(386.0, 0.12, 0.06), FLOOD.batching, 450.0)
+    (vip, *_) = predict_classes({}, ClassLoad(386.0, 0.06, Front(0.12)), FLOOD.batching, 450.0)
     assert vip.after is None

@@ -111,6 +111,15 @@ def test_a_scenario_is_one_replica_under_the_whole_traffic() -> None:
     assert "calibrated from the incident's own metrics" in told
 
 
+def test_the_way_to_the_server_is_that_of_before_an_incident() -> None:
+    seen = evidence(VALUES | {"network_time_ms": 14.0, "cache_time_ms": 0.5})
+    before = tuple(replace(one, baseline=1.5) if one.signal == "network_time_ms" else one for one in seen.measures)
+    known = situation.of(replace(seen, measures=before), collected())
+    found = situation.scenario(known, 900.0, Batching(True, 16, 32, 10.0))
+    assert not isinstance(found, str)
+    assert found[0].outside_ms == pytest.approx(2.0)
+
+
 def test_measured_burstiness_goes_with_another_rate() -> None:
     bursty = tuple(500.0 + (60.0 if number % 2 else -60.0) for number in range(12))
     known = replace(situation.of(evidence(VALUES), collected()), rates_rps=bursty, window_s=30.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from latencydoctor.forecast.curve import BatchTime
+from latencydoctor.forecast.front import Front
 from latencydoctor.forecast.queue import Batching
-from latencydoctor.forecast.whatif import curve_of, outside_ms, predict
+from latencydoctor.forecast.whatif import curve_of, predict
 from latencydoctor.model.remedy import Prediction
 
 BAD = Batching(enabled=True, preferred=0, maximum=8, wait_ms=0.0)
@@ -113,12 +114,6 @@ def test_a_bent_curve_is_told_by_its_ends() -> None:
     assert found[1].startswith("10.0 ms for 1 to 42.0 ms for 16 requests, fitted to 800 executions")
 
 
-def test_time_outside_the_server_is_never_below_nothing() -> None:
-    assert outside_ms(MEASURED) == 5.0
-    assert outside_ms({"e2e_mean_ms": 5.0, "server_time_ms": 9.0}) == 0.0
-    assert outside_ms({"e2e_mean_ms": 5.0}) == 0.0
-
-
 def test_replicas_share_the_traffic_and_what_was_counted_over_all() -> None:
     two = {**MEASURED, "execution_rate_eps": 2 * MEASURED["execution_rate_eps"]}
     alone = {one.signal: one for one in predict(MEASURED, 320.0, GOOD, GOOD)}
@@ -143,3 +138,44 @@ def test_instances_are_predicted_as_servers_of_one_queue() -> None:
     assert one["e2e_p99_ms"].after is None
     assert two["e2e_p99_ms"].after is not None
     assert "2 instances that do not slow each other down" in two["e2e_p99_ms"].method
+
+
+BOUNDS_MS = (50.0, 75.0, 100.0, 150.0, 200.0)
+
+
+def test_p99_is_told_as_the_histogram_will_show_it_that_measures_it() -> None:
+    plain = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(outside_ms=5.0))}
+    seen = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(0.0, 5.0, BOUNDS_MS))}
+    exact, shown = plain["e2e_p99_ms"], seen["e2e_p99_ms"]
+    assert exact.after is not None
+    assert shown.after is not None
+    # All but a few requests take 100 to 115 ms; a line from 100 to 150 puts the 99th percentile far up in that bucket.
+    assert 100 < exact.after < 120
+    assert 130 < shown.after < 150
+    assert (shown.low or 0) < shown.after < (shown.high or 0)
+    assert "as the front end's histogram shows it" in shown.method
+    assert f"({exact.after:.0f} ms by itself, but it has no bound between 100 and 150 ms)" in shown.method
+    assert "histogram" not in exact.method
+    assert seen["capacity_rps"] == plain["capacity_rps"]
+
+
+def test_bounds_close_to_p99_are_not_worth_a_word() -> None:
+    fine = tuple(float(bound) for bound in range(10, 500, 2))
+    plain = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(outside_ms=5.0))}
+    seen = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(0.0, 5.0, fine))}
+    assert seen["e2e_p99_ms"].after == pytest.approx(plain["e2e_p99_ms"].after, rel=0.02)
+    assert "by itself" not in seen["e2e_p99_ms"].method
+    assert seen["e2e_p99_ms"].method == seen["e2e_p50_ms"].method
+
+
+def test_what_the_cache_answers_counts_among_the_requests_that_p99_is_of() -> None:
+    plain = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front())}
+    half = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(0.5))}
+    assert (half["e2e_p99_ms"].after or 0) < (plain["e2e_p99_ms"].after or 0)
+    assert half["e2e_p99_ms"].after == pytest.approx(plain["e2e_p99_ms"].after, rel=0.1)
+    assert (half["e2e_p50_ms"].after or 0) < 0.7 * (plain["e2e_p50_ms"].after or 0)
+    # What reaches the server is the same, and so is all that is said of it.
+    for signal in ("capacity_rps", "load_ratio", "low_load_p50_ms", "batch_size_mean"):
+        assert half[signal] == plain[signal] or half[signal].after == plain[signal].after
+    assert "simulated queue at 320 requests/s" in half["e2e_p99_ms"].method
+    assert "50% beside them answered by the cache" in half["e2e_p99_ms"].method

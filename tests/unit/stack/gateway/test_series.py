@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 from latencydoctor.stack.gateway.series import REQUEST_BOUNDS_S, STAGES, GatewaySeries
 
 
@@ -27,6 +29,11 @@ def test_the_page_has_the_names_that_others_rely_on() -> None:
 def test_the_bounds_hold_the_limits_that_alerts_and_goals_use() -> None:
     assert {0.1, 0.5, 1, 2, 5} <= set(REQUEST_BOUNDS_S)
     assert list(REQUEST_BOUNDS_S) == sorted(REQUEST_BOUNDS_S)
+
+
+def test_a_percentile_near_the_limit_is_read_to_a_tenth() -> None:
+    steps = [after / before for before, after in pairwise(REQUEST_BOUNDS_S) if 0.05 <= before < 1.5]
+    assert max(steps) < 1.13
 
 
 def test_the_same_outcome_is_counted_in_the_same_series() -> None:
