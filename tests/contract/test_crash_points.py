@@ -119,8 +119,7 @@ HARMLESS = {
     ("targets/admin.py", "connect"): "http.client calls it from inside `request`",
     ("targets/triton_server.py", "_client"): "it connects with the first question, and that is an effect",
     ("targets/triton_server.py", "_ask"): "the thread of `load`, which waits for it as an effect",
-    ("targets/controller_page.py", "read_controller"): "the executor is given it, and calls it as an effect",
-    ("targets/controller_page.py", "read_reason"): "the executor is given it, too, and calls it as an effect",
+    ("targets/controller_page.py", "_get"): "the executor is given those who call it, and calls them as an effect",
 }
 
 

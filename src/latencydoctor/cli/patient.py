@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +17,7 @@ from latencydoctor.stack.encoder.corpus import faq_corpus
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout, locate
 from latencydoctor.stack.prepare import UpOptions
-
-_ANSWER_WITHIN_S = 5.0
-_MAX_BYTES = 1_000_000
+from latencydoctor.stack.probes import http_get
 
 
 class BundledPatient:
@@ -117,12 +113,13 @@ def _told(part: str, line: str) -> Progress:
 
 
 def _get(url: str) -> dict:  # type: ignore[type-arg]  # Prometheus' own JSON, taken apart on the spot
+    answer = http_get(url)
     try:
-        with urllib.request.urlopen(url, timeout=_ANSWER_WITHIN_S) as answer:
-            document = json.loads(answer.read(_MAX_BYTES))
-    except (urllib.error.URLError, OSError, ValueError) as error:
+        document = json.loads(answer.body)
+    except ValueError as error:
+        said = f"status {answer.status}" if answer.status else answer.body
         raise KnownError(
-            f"the drill's Prometheus does not answer: {error}", hint="See `latencydoctor stack logs prometheus`."
+            f"the drill's Prometheus does not answer: {said}", hint="See `latencydoctor stack logs prometheus`."
         ) from error
     if not isinstance(document, dict) or document.get("status") != "success":
         raise KnownError(f"the drill's Prometheus refuses {url}", hint="See `latencydoctor stack logs prometheus`.")

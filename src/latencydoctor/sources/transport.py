@@ -32,6 +32,9 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 CHUNK_BYTES = 16 * 1024
 """Read so much at a time: also compressed a thousand to one, a chunk stays below 17 MB once unpacked."""
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""No proxy that the environment names leads to these: its own are others."""
+
 MAX_REDIRECTS = 3
 SLOWEST_READ_S = 10.0
 
@@ -149,6 +152,8 @@ class GuardedSession(requests.Session):
         if not self._allowance().take_request():
             raise TransportError(FailureKind.COST, "the requests that one diagnosis may send are used up")
         guarded = {"timeout": min(deadline.left_s, SLOWEST_READ_S), "allow_redirects": False, "stream": True}
+        if urlsplit(request.url or "").hostname in LOOPBACK:
+            settings = {**settings, "proxies": {}}
         try:
             response = super().send(request, **{**settings, **guarded})
             # requests reads `raw` again on first use of `content`: hand it what was read under guard.

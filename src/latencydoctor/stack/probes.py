@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from latencydoctor.stack.controller_state import Progress, parse_state
 from latencydoctor.stack.encoder.shape import MAX_TOKENS
@@ -37,7 +37,8 @@ def _http(method: str, url: str, body: str, timeout_s: float) -> Answer:
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=timeout_s)
     try:
-        connection.request(method, parts.path or "/", body.encode() or None)
+        path = urlunsplit(("", "", parts.path or "/", parts.query, ""))
+        connection.request(method, path, body.encode() or None)
         answer = connection.getresponse()
         return Answer(answer.status, answer.read(MAX_ANSWER_BYTES).decode("utf-8", "replace"))
     except (OSError, http.client.HTTPException) as error:

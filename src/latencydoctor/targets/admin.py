@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 
 from latencydoctor.errors import ContentError, KnownError
+from latencydoctor.targets.exchange import FAILURES, exchange
 
 TIMEOUT_S = 10.0
 MAX_ANSWER_BYTES = 1 << 20
@@ -36,7 +37,7 @@ class Rendered:
 def render(socket_path: str, settings_text: str) -> Rendered:
     """The compiled configuration for these settings. ContentError when the stack refuses them, KnownError when the
     admin API does not answer; nothing is applied either way."""
-    status, body = exchange(socket_path, "POST", "/render", settings_text.encode())
+    status, body = asked(socket_path, "POST", "/render", settings_text.encode())
     try:
         answer = json.loads(body)
         errors, compiled = answer.get("errors", []), answer.get("config_pbtxt")
@@ -58,20 +59,15 @@ def render(socket_path: str, settings_text: str) -> Rendered:
     return Rendered(compiled, own)
 
 
-def exchange(socket_path: str, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+def asked(socket_path: str, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
     """One request to the admin API: its status and its answer; KnownError when there is none."""
-    connection = _UnixConnection(socket_path)
     try:
-        connection.request(method, path, body)
-        response = connection.getresponse()
-        answer = response.read(MAX_ANSWER_BYTES + 1)
-    except (OSError, HTTPException) as error:
+        response, answer = exchange(_UnixConnection(socket_path), method, path, body, max_bytes=MAX_ANSWER_BYTES)
+    except FAILURES as error:
         raise KnownError(
             f"the gateway's admin API at {socket_path} does not answer: {error}",
             hint="Is the stack up? See `latencydoctor stack status`.",
         ) from error
-    finally:
-        connection.close()
     if len(answer) > MAX_ANSWER_BYTES:
         raise KnownError(
             f"the admin API at {socket_path} answered more than {MAX_ANSWER_BYTES} bytes", hint="See its log."

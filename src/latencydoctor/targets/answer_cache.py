@@ -15,7 +15,7 @@ from urllib.parse import quote
 from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect
 from latencydoctor.model.popular import Popularity, PopularQuestion, WarmBatch, WarmedBatch
-from latencydoctor.targets.admin import exchange
+from latencydoctor.targets.admin import asked
 from latencydoctor.targets.state_folder import StateFolder
 
 MAX_QUESTIONS = 5000
@@ -58,7 +58,7 @@ class BundledAnswerCache:
     def _read(self, method: str, path: str, values: object, read: Callable[[Json], Found]) -> Found:
         socket = self._folder.endpoints().admin_socket
         body = None if values is None else json.dumps(values).encode()
-        status, answer = exchange(socket, method, path, body)
+        status, answer = asked(socket, method, path, body)
         try:
             found = json.loads(answer)
             if status == 200:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from urllib.parse import urljoin, urlsplit
 
 from latencydoctor.errors import KnownError
+from latencydoctor.targets.exchange import FAILURES, exchange
 
 TIMEOUT_S = 2.0
 MAX_PAGE_BYTES = 1 << 20
@@ -62,13 +63,10 @@ def _get(url: str) -> tuple[int, str]:
     # http.client follows no redirects, so the page is the one that the state folder names.
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", parts.path or "/")
-        response = connection.getresponse()
-        return response.status, response.read(MAX_PAGE_BYTES).decode(errors="replace")
-    except (OSError, HTTPException) as error:
+        response, body = exchange(connection, "GET", parts.path or "/", max_bytes=MAX_PAGE_BYTES)
+    except FAILURES as error:
         raise KnownError(
             f"the controller's page {url} does not answer: {error}",
             hint="Is the stack up? See `latencydoctor stack status`.",
         ) from error
-    finally:
-        connection.close()
+    return response.status, body.decode(errors="replace")

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import ssl
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from urllib.parse import quote, urlencode, urlsplit
 
 from latencydoctor.errors import KnownError
 from latencydoctor.evidence.redact import plain
 from latencydoctor.model.effects import Effect, Effects, unwatched
+from latencydoctor.targets.exchange import FAILURES, exchange
 from latencydoctor.targets.torchserve_state import Registration, Served, served
 
 TIMEOUT_S = 10.0
@@ -112,19 +113,15 @@ class Management:
             raise KnownError(f"TorchServe answered {status} to {method} {plain(path)}{said}", hint=hint)
 
     def _asked(self, method: str, path: str) -> tuple[int, object]:
-        connection = self._connect()
+        place, headers = urlsplit(self.url).path + path, dict(self._connection.headers)
         try:
-            connection.request(method, urlsplit(self.url).path + path, headers=dict(self._connection.headers))
-            response = connection.getresponse()
-            body = response.read(MAX_ANSWER_BYTES + 1)
-        except (OSError, HTTPException) as error:
+            response, body = exchange(self._connect(), method, place, headers=headers, max_bytes=MAX_ANSWER_BYTES)
+        except FAILURES as error:
             said = plain(str(error)) or type(error).__name__
             raise UnansweredError(
                 f"TorchServe's management API at {self.url} does not answer: {said}",
                 hint=_CA if isinstance(error, ssl.SSLError) else _UP,
             ) from error
-        finally:
-            connection.close()
         return response.status, self._told(response, body)
 
     def _told(self, response: HTTPResponse, body: bytes) -> object:

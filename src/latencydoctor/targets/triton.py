@@ -17,6 +17,9 @@ from latencydoctor.errors import KnownError
 
 TIMEOUT_S = 5.0
 
+DIRECTLY = (("grpc.enable_http_proxy", 0),)
+"""Channel options: a proxy that the environment names is for the web."""
+
 
 @dataclass(frozen=True, slots=True)
 class EffectiveConfig:
@@ -30,7 +33,7 @@ class EffectiveConfig:
 def read_effective(address: str, model: str) -> EffectiveConfig:
     """What the server at host:port runs for `model`; KnownError when it does not answer or lacks the model."""
     try:
-        client = triton.InferenceServerClient(address)
+        client = triton.InferenceServerClient(address, channel_args=list(DIRECTLY))
         try:
             config = client.get_model_config(model, client_timeout=TIMEOUT_S).config
         finally:

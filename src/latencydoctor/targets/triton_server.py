@@ -14,6 +14,7 @@ from tritonclient.utils import InferenceServerException
 
 from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect, Effects, unwatched
+from latencydoctor.targets.triton import DIRECTLY
 
 TIMEOUT_S = 5.0
 POLL_S = 0.05
@@ -76,7 +77,7 @@ class TritonServer:
 
     @contextmanager
     def _client(self) -> Iterator[triton.InferenceServerClient]:
-        client = triton.InferenceServerClient(self.address)
+        client = triton.InferenceServerClient(self.address, channel_args=list(DIRECTLY))
         try:
             yield client
         finally:
