@@ -7,6 +7,9 @@ own, and what would happen must be what the plan shows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from latencydoctor.errors import Refused
 from latencydoctor.model.builds import ModelBuild
 from latencydoctor.model.remedy import Operation, OperationKind, Plan, TargetState
@@ -16,6 +19,7 @@ from latencydoctor.remedy.int8 import refuse_lossy
 from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, restored_text, settings_diff
 from latencydoctor.remedy.plan_file import refuse_edited
 from latencydoctor.remedy.revert_change import is_whole
+from latencydoctor.remedy.settings_text import with_generation, without_generation
 
 MAX_OPERATIONS = 8
 MAX_OBJECTS = 32
@@ -57,8 +61,21 @@ def check_build(plan: Plan, build: ModelBuild | None) -> None:
 
 def check_shown(plan: Plan, state: TargetState, texts: Texts) -> None:
     """Refused unless the change prepared now is the one whose diff the plan shows."""
-    if plan.diff != settings_diff(state, texts.settings) or plan.compiled_diff != compiled_diff(state, texts.compiled):
+    shown = plan.diff in _diffs(plan, state, texts.settings)
+    if not shown or plan.compiled_diff != compiled_diff(state, texts.compiled):
         raise Refused("the plan would do something else than what it shows", hint=_NEW_PLAN)
+
+
+def _diffs(plan: Plan, state: TargetState, after: str) -> tuple[str, ...]:
+    """What the plan's diff of the settings may be: a diff shows lines around a change, and a run that was undone since
+    has raised the generation among them, or stated it where nothing did."""
+    planned = next((one.generation for one in plan.objects if one.name == state.settings_object), 0)
+    if not planned:
+        return (settings_diff(state, after),)
+    return tuple(
+        settings_diff(replace(state, settings_text=as_then(state.settings_text)), as_then(after))
+        for as_then in (partial(with_generation, generation=planned), without_generation)
+    )
 
 
 def _check_width(plan: Plan) -> None:

@@ -33,6 +33,11 @@ def with_generation(text: str, generation: int) -> str:
     return f"{text[:at]}generation: {generation}\n{text[at:]}"
 
 
+def without_generation(text: str) -> str:
+    """The same text without its generation line."""
+    return _LINE.sub("", text, count=1)
+
+
 def settings_digest(text: str) -> str:
     """SHA-256 (hex) of the text's UTF-8 bytes without its generation line."""
-    return hashlib.sha256(_LINE.sub("", text, count=1).encode()).hexdigest()
+    return hashlib.sha256(without_generation(text).encode()).hexdigest()

@@ -176,6 +176,23 @@ def test_a_plan_for_another_target_is_refused(ward: Ward, tmp_path: Path) -> Non
         treat.apply(ward.plan(), other.tools(GOOD))
 
 
+CLOSE = """\
+generation: 7
+inference:
+  batching: {enabled: true, preferred_batch_size: 0, max_batch_size: 8, timeout_micros: 0}
+"""
+
+
+@pytest.mark.parametrize("settings", [CLOSE, CLOSE.partition("\n")[2]], ids=["stated", "not stated"])
+def test_a_plan_whose_run_was_undone_can_be_applied_again(tmp_path: Path, settings: str) -> None:
+    FakePatient(tmp_path / "stack", settings)
+    ward = Ward(tmp_path / "stack")
+    plan = ward.plan()
+    assert treat.apply(plan, ward.tools(GOOD, cancelled=lambda: True)).state is RunState.UNDONE
+    assert generation_of(ward.settings) == generation_of(settings) + 2
+    assert treat.apply(plan, ward.tools(GOOD)).state is RunState.KEPT
+
+
 def resigned(plan: Plan, **fields: object) -> Plan:
     """A plan that a person crafted: changed, with a digest that fits."""
     crafted = dataclasses.replace(plan, **fields)  # type: ignore[arg-type]  # any field, by name
