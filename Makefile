@@ -103,7 +103,7 @@ bench-judge: setup-venv ## the judge of a canary: false rollbacks, and regressio
 mutation: setup-venv ## the faults put into the deciding code that its unit tests notice (QUICK=1: only walk.py)
 	@$(BIN)/python -m benchmarks.mutation
 
-crash-matrix: setup ## kill -9 at every effect of a change and 50 times on the whole stack: old or new state, exactly (QUICK=1: 5)
+crash-matrix: setup ## kill -9 at every effect of every fix and 50 times on the whole stack: old or new state, exactly (QUICK=1, JOBS)
 	@$(BIN)/python -m benchmarks.crash_matrix
 
 check-vllm: setup ## an overloaded real vLLM: what diagnose reads beside its own metrics page (installs 3.5 GB once)

@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.crash_matrix_kills import Tally, Trial, prepared, small_stack
+from benchmarks.crash_matrix_kills import Tally, Trial, arguments, prepared, small_stack
 from benchmarks.crash_matrix_patient import JOURNAL, Patient
 from benchmarks.crash_matrix_program import Crossings, Moment, in_child, run, warm
 from benchmarks.told import explain
@@ -85,15 +84,15 @@ def recovered(trial: Trial, tools: Tools) -> str:
     return "; ".join([*patient.open_runs(), *patient.strays()])
 
 
-def main(folder: Path, action: str, every: int, tally: Tally) -> int:
-    """All cuts of one action; how many there were. Each counts as a kill in the middle of a write.
+def main(folder: Path, action: str, every: int, tally: Tally) -> Tally:
+    """All cuts of one action. Each counts as a kill in the middle of a write.
 
     In a child: what it learns it asks of the servers itself, and a gRPC client does not survive a fork.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with small_stack(folder / "stack", action):
         patient = Patient(folder / "stack", folder / "shelf")
-        warm(patient.state)
+        warm(patient.which)
         trial = prepared(patient, action)
         path, content, records = recorded(trial)
         todo = cuts(records, every)
@@ -104,7 +103,7 @@ def main(folder: Path, action: str, every: int, tally: Tally) -> int:
     tally.kills += len(todo)
     tally.unknown += len(wrong)
     tally.wrong += wrong
-    return len(todo)
+    return tally
 
 
 def _cut_all(trial: Trial, journal: tuple[Path, bytes], todo: Sequence[tuple[Record, int]], writer: int) -> None:
@@ -126,7 +125,4 @@ def _cut_all(trial: Trial, journal: tuple[Path, bytes], todo: Sequence[tuple[Rec
 
 if __name__ == "__main__":
     explain(__doc__)
-    every = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    tally = Tally()
-    main(Path(sys.argv[1]), sys.argv[2], every, tally)
-    print(json.dumps(tally.told()))
+    print(json.dumps(main(*arguments(), Tally()).told()))

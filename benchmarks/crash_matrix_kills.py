@@ -5,52 +5,34 @@
 The action is run once to learn its moments, then killed at each of them; `runs recover` must end in exactly the old or
 the new state by digest, as the journal says. For every distinct state that a kill leaves, recovery itself is killed at
 each of its own moments, every other time its successor too, and must end there all the same. With EVERY only each so
-manieth moment of a recovery is taken, and of the action's own each effect's first and a quarter of the rest. Prints one
-JSON line: how many kills, how many ended exactly, the effects crossed, and what was not exact.
+manieth moment of a recovery is taken, and of the action's own each effect's first and every fourth of the rest (with
+EVERY above 40, one in EVERY / 10). Prints one JSON line: how many kills, how many ended exactly, the effects died at,
+and what was not exact.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.crash_matrix_patient import JOURNAL, Journalled, Patient
 from benchmarks.crash_matrix_program import GOOD, SLOW, Ended, Moment, command, dying, moments, warm
 from benchmarks.told import explain
 from latencydoctor.errors import KnownError
-from latencydoctor.model.effects import Effect, unwatched
+from latencydoctor.model.effects import unwatched
 from latencydoctor.model.remedy import Reading
-from latencydoctor.remedy.settings_text import settings_digest
 from latencydoctor.targets.bundled import BundledTarget
 
 BROKEN = {"preferred_batch_size": "0", "max_batch_size": "8", "timeout_micros": "0"}
 ACTIONS = ("apply", "apply judged", "apply interrupted", "rollback", "canary", "canary judged")
 """With two replicas an apply is tried by a canary: one that is promoted, and one that the judge rolls back."""
-
-OF_ANSWERS = frozenset({Effect.ASK_ANSWERS, Effect.WRITE_ANSWERS, Effect.REMOVE_ANSWERS})
-"""What only a warm-up of the cache does: its kills are those of `tests/unit/app/test_treat_crash.py`."""
-
-OF_TORCHSERVE = frozenset(
-    {
-        Effect.TARGET_FOLDER, Effect.ASK_TORCHSERVE, Effect.REGISTER_VERSION, Effect.SCALE_WORKERS,
-        Effect.SET_DEFAULT_VERSION, Effect.UNREGISTER_VERSION,
-    }
-)  # fmt: skip
-"""What only a TorchServe is asked: its kills are those of `tests/contract/test_torchserve_killed.py`."""
-
-OF_REPOSITORIES = frozenset({Effect.LOAD_MODEL, Effect.FILE_REMOVE, Effect.FOLDER_TOUCH})
-"""What only a change of somebody else's Triton does: it is died at in `crash_matrix_repository.py`."""
-
-OF_VERSIONS = frozenset({Effect.VERSION_FOLDER, Effect.VERSION_PLACE, Effect.VERSION_WITHDRAW, Effect.VERSION_REMOVE})
-"""What only another version of the model takes: its kills are those of `tests/unit/app/test_treat_crash.py`."""
-
-DIED_AT = frozenset(Effect) - OF_ANSWERS - OF_TORCHSERVE - OF_REPOSITORIES - OF_VERSIONS
-"""What a change of settings does, all of which is died at here."""
 
 
 @dataclass(slots=True)
@@ -61,6 +43,13 @@ class Tally:
     unknown: int = 0
     wrong: list[str] = field(default_factory=list)
     effects: set[str] = field(default_factory=set)
+
+    def add(self, told: Mapping[str, Any]) -> None:
+        """What another program came to, by its last line."""
+        self.kills += told["kills"]
+        self.unknown += told["unknown"]
+        self.wrong += told["wrong"]
+        self.effects |= set(told["effects"])
 
     def told(self) -> dict[str, object]:
         """As the last line of the program."""
@@ -106,31 +95,47 @@ class Trial:
     @property
     def recovery(self) -> tuple[str, ...]:
         """The command line that brings a killed run to its end."""
-        return ("runs", "recover", "--yes", "--target", self.patient.target)
+        return ("runs", "recover", "--yes", *self.patient.which)
 
 
 def prepared(patient: Patient, action: str) -> Trial:
     """The patient with broken batching and a plan to mend it; for a rollback, mended."""
-    target = ("--target", str(patient.state))
     bound = BundledTarget(patient.state)
     values = [(f"inference.batching.{key}", value) for key, value in BROKEN.items()]
     patient.put(bound.edited(patient.settings(), values))
-    plan = patient.shelf / "plan.json"
-    _done(patient, command(("plan", "batch-floor", "-o", str(plan), *target), patient.log, unwatched), 0)
-    staged = () if action.startswith("canary") else ("--no-canary",)
-    apply = ("apply", str(plan), "--yes", *staged, *target)
+    return planned(patient, action, ("batch-floor",), staged=action.startswith("canary"))
+
+
+def planned(
+    patient: Patient,
+    action: str,
+    fix: tuple[str, ...],
+    *,
+    good: Reading = GOOD,
+    slow: Reading = SLOW,
+    staged: bool = False,
+) -> Trial:
+    """The patient with a plan for the fix, both of its sides known from an apply of it; for a rollback, applied.
+
+    What an action's name says after the fix's decides how it ends: judged and rolled back, interrupted, or well. Where
+    it is `staged` a canary tries the fix first.
+    """
+    plan, log = patient.shelf / "plan.json", patient.log
+    finished(patient, command(("plan", *fix, "-o", str(plan), *patient.which), log, unwatched), 0)
+    apply = ("apply", str(plan), "--yes", *(() if staged else ("--no-canary",)), *patient.which)
     before, start = patient.digests(), patient.keep("start")
-    _done(patient, command(apply, patient.log, unwatched, GOOD), 0)
+    finished(patient, command(apply, log, unwatched, good), 0)
     mended, after = patient.digests(), patient.keep("mended")
-    if action == "rollback":
-        undo = ("rollback", "--yes", "--force", *target)
-        return Trial(action, patient, undo, GOOD, after, Sides(mended, before), 0)
-    how = action.replace("canary", "apply")
-    reading, code = {"apply": (GOOD, 0), "apply judged": (SLOW, 6), "apply interrupted": (GOOD, 130)}[how]
+    if action.endswith("rollback"):
+        undo = ("rollback", "--yes", "--force", *patient.which)
+        return Trial(action, patient, undo, good, after, Sides(mended, before), 0)
+    ends = {"judged": (slow, 6), "interrupted": (good, 130)}
+    reading, code = ends.get(action.rpartition(" ")[2], (good, 0))
     return Trial(action, patient, apply, reading, start, Sides(before, mended), code, interrupted=code == 130)
 
 
-def _done(patient: Patient, ended: Ended, code: int) -> None:
+def finished(patient: Patient, ended: Ended, code: int) -> None:
+    """KnownError, with the end of what was said, when a child ended otherwise."""
     if ended.code != code:
         tail = patient.log.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise KnownError(f"the run ended with {ended.code}, not with {code}: {tail}")
@@ -140,16 +145,17 @@ def killed_at_each(trial: Trial, every: int, tally: Tally) -> None:
     """Every moment of the action, and of the recovery of every distinct state it can leave."""
     trial.patient.restore(trial.start)
     ended, points = moments(trial.arguments, trial.patient.log, trial.reading, interrupted=trial.interrupted)
-    _done(trial.patient, ended, trial.code)
+    finished(trial.patient, ended, trial.code)
     if every > 1:
-        points = tuple(point for number, point in enumerate(points) if point.nth == 1 or number % 4 == 0)
+        rest = max(4, every // 10)
+        points = tuple(point for number, point in enumerate(points) if point.nth == 1 or number % rest == 0)
     seen: set[tuple[object, ...]] = set()
     for number, point in enumerate(points, start=1):
         trial.patient.restore(trial.start)
         if not dies(trial, trial.arguments, point, tally, interrupted=trial.interrupted):
             continue
         journal = trial.patient.journalled(trial.known)
-        left = _left(trial.patient, journal)
+        left = (journal.events, journal.whole, *trial.patient.left())
         copy = trial.patient.keep("killed") if left not in seen else None
         recover(trial, journal, [str(point)], tally)
         if copy is not None:
@@ -161,14 +167,11 @@ def killed_at_each(trial: Trial, every: int, tally: Tally) -> None:
 def dies(trial: Trial, arguments: tuple[str, ...], point: Moment, tally: Tally, *, interrupted: bool = False) -> bool:
     """Whether the run was killed there; how often a server is polled differs, so a moment may not come."""
     ended = command(arguments, trial.patient.log, dying(point, interrupted=interrupted), trial.reading)
-    tally.effects.add(point.effect.name)
-    tally.kills += ended.code == -9
-    return ended.code == -9
-
-
-def _left(patient: Patient, journal: Journalled) -> tuple[object, ...]:
-    """What a kill left, as far as recovery can tell it apart."""
-    return (journal.events, journal.whole, settings_digest(patient.settings()), tuple(sorted(patient.strays())))
+    died = ended.code == -signal.SIGKILL
+    if died:
+        tally.kills += 1
+        tally.effects.add(point.effect.name)
+    return died
 
 
 def recover(trial: Trial, journal: Journalled, killed: Sequence[str], tally: Tally) -> None:
@@ -204,7 +207,8 @@ def _recovery_killed(trial: Trial, copy: Path, journal: Journalled, at: tuple[st
 
 
 def progress(line: str) -> None:
-    sys.stderr.write(f"\r{line} ")
+    """How far it is, on stderr: on a terminal in one place, else a line each time."""
+    sys.stderr.write(f"\r\x1b[K{line}" if sys.stderr.isatty() else f"{line}\n")
     sys.stderr.flush()
 
 
@@ -219,7 +223,11 @@ def small_stack(state: Path, action: str = "apply") -> Iterator[None]:
                 raise KnownError("the small stack did not become ready")
             yield
         finally:
-            process.kill()
+            # Told so, it ends the cache's server before itself.
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def main(folder: Path, action: str, every: int, tally: Tally) -> Tally:
@@ -227,15 +235,16 @@ def main(folder: Path, action: str, every: int, tally: Tally) -> Tally:
     folder.mkdir(parents=True, exist_ok=True)
     with small_stack(folder / "stack", action):
         patient = Patient(folder / "stack", folder / "shelf")
-        warm(patient.state)
+        warm(patient.which)
         killed_at_each(prepared(patient, action), every, tally)
     return tally
 
 
-def _arguments(words: Sequence[str]) -> tuple[Path, str, int]:
-    return Path(words[0]), words[1], int(words[2]) if len(words) > 2 else 1
+def arguments() -> tuple[Path, str, int]:
+    """FOLDER ACTION [EVERY] of the command line."""
+    return Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 1
 
 
 if __name__ == "__main__":
     explain(__doc__)
-    print(json.dumps(main(*_arguments(sys.argv[1:]), Tally()).told()))
+    print(json.dumps(main(*arguments(), Tally()).told()))

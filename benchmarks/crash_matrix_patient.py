@@ -16,6 +16,7 @@ from latencydoctor.model.remedy import Decision, RunEvent
 from latencydoctor.remedy.settings_text import generation_of, settings_digest, with_generation
 from latencydoctor.targets.bundled import BundledTarget
 from latencydoctor.targets.controller_page import read_controller
+from latencydoctor.targets.kept_generations import KEPT
 from latencydoctor.targets.state_folder import LOCK, SETTINGS
 
 JOURNAL = "journal"
@@ -44,12 +45,12 @@ class Patient:
 
     def __post_init__(self) -> None:
         self.shelf.mkdir(parents=True, exist_ok=True)
-        self.names = {path.name for path in self.state.iterdir()} | {JOURNAL, LOCK}
+        self.names = {path.name for path in self.state.iterdir()} | {JOURNAL, LOCK, KEPT}
 
     @property
-    def target(self) -> str:
-        """As --target takes it."""
-        return str(self.state)
+    def which(self) -> tuple[str, ...]:
+        """The options that name it on the command line."""
+        return ("--target", str(self.state))
 
     @property
     def root(self) -> Path:
@@ -118,7 +119,7 @@ class Patient:
         for path in kept.iterdir():
             if path.name == JOURNAL:
                 shutil.copytree(path, self.state / JOURNAL)
-            elif path.name != SETTINGS:
+            elif path.name.startswith((SETTINGS + ".", f".{SETTINGS}")):
                 shutil.copy2(path, self.state / path.name)
         self.put_unless_there((kept / SETTINGS).read_text(encoding="utf-8"))
 
@@ -157,8 +158,12 @@ class Patient:
         return Journalled(events, stands, whole=not chain.cut_bytes and not chain.damage)
 
     def strays(self) -> set[str]:
-        """Files in the folder that belong to nobody."""
-        return {path.name for path in self.state.iterdir()} - self.names
+        """Files in the folder that belong to nobody. What the controller keeps it writes whenever it comes to it."""
+        return {path.name for path in self.state.iterdir() if not path.name.startswith(f".{KEPT}.")} - self.names
+
+    def left(self) -> tuple[object, ...]:
+        """What a kill left beside the journal, as far as recovery can tell it apart."""
+        return (settings_digest(self.settings()), tuple(sorted(self.strays())))
 
     def open_runs(self) -> list[str]:
         """Journals whose last record is not the end of their run."""

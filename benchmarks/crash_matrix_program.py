@@ -118,13 +118,14 @@ def run(arguments: tuple[str, ...], effects: Effects, reading: Reading | None) -
     main()
 
 
-def warm(target: Path | str) -> None:
+def warm(which: tuple[str, ...]) -> None:
     """Loads in this process what a command loads by itself, so that the children need not; talks to no server.
 
-    Settings that a controller here takes up within milliseconds are asked for as often.
+    `which` are the options that name the target. Settings that a controller here takes up within milliseconds are asked
+    for as often.
     """
     executor.POLL_S = POLL_S
-    kept, sys.argv = sys.argv, ["latencydoctor", "runs", "--target", str(target)]
+    kept, sys.argv = sys.argv, ["latencydoctor", "runs", *which]
     try:
         with redirect_stdout(io.TextIOWrapper(io.BytesIO())):
             main()

@@ -128,7 +128,7 @@ def main(folder: Path, kills: int, tally: Tally, seed: int = SEED) -> Tally:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = tally.kills + kills
     with whole_stack(folder / "stack") as layout:
-        warm(layout.state)
+        warm(("--target", str(layout.state)))
         trials = []
         for action in ACTIONS:
             trial = prepared(Patient(layout.state, folder / action.replace(" ", "-")), action)

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from benchmarks.crash_matrix_kills import Sides, Tally, Trial, killed_at_each
+from benchmarks.crash_matrix_kills import Tally, arguments, finished, killed_at_each, planned
 from benchmarks.crash_matrix_patient import JOURNAL, Patient
-from benchmarks.crash_matrix_program import GOOD, SLOW, Ended, command, in_child, warm
+from benchmarks.crash_matrix_program import in_child, warm
 from benchmarks.told import explain
 from latencydoctor.cli.targets_wiring import journals
 from latencydoctor.errors import KnownError, LatencyDoctorError
 from latencydoctor.model.configuration import Configuration, TritonTarget
-from latencydoctor.model.effects import Effect, unwatched
 from latencydoctor.targets.model_versions import newest_ns
 from latencydoctor.targets.triton_repository import ABSENT, CONFIG, TritonRepository
 
@@ -36,14 +35,6 @@ ACTIONS = ("apply", "apply judged", "rollback")
 MODEL = "ranker"
 FUTURE_S = 2_000_000_000
 LOCK = f".{MODEL}.latencydoctor.lock"
-
-DIED_AT = frozenset(
-    effect
-    for effect in Effect
-    if effect.name.startswith(("JOURNAL_", "LOCK_", "FILE_"))
-    or effect in (Effect.ASK_TRITON, Effect.LOAD_MODEL, Effect.FOLDER_TOUCH)
-)
-"""What a change of a repository does, all of which is died at here."""
 
 
 @dataclass(slots=True)
@@ -57,8 +48,8 @@ class RepositoryPatient(Patient):
         self.names = {MODEL, LOCK}
 
     @property
-    def target(self) -> str:
-        return f"triton:{self.state}@{self.grpc}/{MODEL}"
+    def which(self) -> tuple[str, ...]:
+        return ("--target", f"triton:{self.state}@{self.grpc}/{MODEL}")
 
     @property
     def place(self) -> TritonTarget:
@@ -114,7 +105,7 @@ class RepositoryPatient(Patient):
             if reason:
                 raise KnownError(f"{came}: {reason}")
 
-        _done(self, in_child(load, self.log), 0)
+        finished(self, in_child(load, self.log), 0)
 
     def digests(self) -> dict[str, str]:
         def read(writer: int) -> None:
@@ -129,27 +120,6 @@ class RepositoryPatient(Patient):
     def strays(self) -> set[str]:
         inside = {path.name for path in (self.state / MODEL).iterdir()} - {"1", CONFIG}
         return inside | ({path.name for path in self.state.iterdir()} - self.names)
-
-
-def prepared(patient: RepositoryPatient, action: str) -> Trial:
-    """The patient with a plan to mend its batching; for a rollback, mended."""
-    target, plan = ("--target", patient.target), patient.shelf / "plan.json"
-    _done(patient, command(("plan", "batch-floor", "-o", str(plan), *target), patient.log, unwatched), 0)
-    apply = ("apply", str(plan), "--yes", *target)
-    before, start = patient.digests(), patient.keep("start")
-    _done(patient, command(apply, patient.log, unwatched, GOOD), 0)
-    mended, after = patient.digests(), patient.keep("mended")
-    if action == "rollback":
-        undo = ("rollback", "--yes", "--force", *target)
-        return Trial(action, patient, undo, GOOD, after, Sides(mended, before), 0)
-    reading, code = {"apply": (GOOD, 0), "apply judged": (SLOW, 6)}[action]
-    return Trial(action, patient, apply, reading, start, Sides(before, mended), code)
-
-
-def _done(patient: Patient, ended: Ended, code: int) -> None:
-    if ended.code != code:
-        tail = patient.log.read_text(encoding="utf-8", errors="replace")[-2000:]
-        raise KnownError(f"the run ended with {ended.code}, not with {code}: {tail}")
 
 
 @contextmanager
@@ -176,12 +146,11 @@ def main(folder: Path, action: str, every: int, tally: Tally) -> Tally:
     """All kills of one action on a repository of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     with small_triton(folder) as patient:
-        warm(patient.target)
-        killed_at_each(prepared(patient, action), every, tally)
+        warm(patient.which)
+        killed_at_each(planned(patient, action, ("batch-floor",)), every, tally)
     return tally
 
 
 if __name__ == "__main__":
     explain(__doc__)
-    every = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], every, Tally()).told()))
+    print(json.dumps(main(*arguments(), Tally()).told()))

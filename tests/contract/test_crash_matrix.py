@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import crash_matrix_fixes as fixes
+from benchmarks import crash_matrix_torchserve as torchserve
 from benchmarks.crash_matrix_cuts import Record, cuts
-from benchmarks.crash_matrix_kills import DIED_AT
-from benchmarks.crash_matrix_repository import DIED_AT as OF_A_REPOSITORY
 from latencydoctor.model.effects import Effect
 
 ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = "160"
+"""Few enough kills for half a minute, though at each effect at least once."""
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -32,6 +34,14 @@ def told(module: str, *words: str) -> dict[str, object]:
     return found
 
 
+SETTINGS = frozenset(
+    effect
+    for effect in Effect
+    if effect.name.startswith(("JOURNAL_", "LOCK_", "FILE_")) and effect is not Effect.FILE_REMOVE
+) | {Effect.ASK_ADMIN, Effect.ASK_CONTROLLER, Effect.ASK_TRITON}
+"""What every change of the bundled stack's settings does."""
+
+
 @pytest.mark.parametrize(("action", "least"), [("apply", 60), ("rollback", 50), ("canary", 100), ("canary judged", 90)])
 def test_a_kill_at_any_listed_effect_ends_in_exactly_the_old_or_the_new_state(
     action: str, least: int, tmp_path: Path
@@ -40,7 +50,16 @@ def test_a_kill_at_any_listed_effect_ends_in_exactly_the_old_or_the_new_state(
     assert found["wrong"] == []
     assert found["unknown"] == 0
     assert int(str(found["kills"])) >= least
-    assert found["effects"] == sorted(effect.name for effect in DIED_AT)
+    assert found["effects"] == sorted(effect.name for effect in SETTINGS)
+
+
+OF_A_REPOSITORY = frozenset(
+    effect
+    for effect in Effect
+    if effect.name.startswith(("JOURNAL_", "LOCK_", "FILE_"))
+    or effect in (Effect.ASK_TRITON, Effect.LOAD_MODEL, Effect.FOLDER_TOUCH)
+)
+"""What a change of somebody else's Triton does."""
 
 
 @pytest.mark.parametrize("action", ["apply", "rollback"])
@@ -55,6 +74,46 @@ def test_the_same_of_a_change_of_somebody_elses_triton(action: str, tmp_path: Pa
     effects = found["effects"]
     assert isinstance(effects, list)
     assert {effect.name for effect in crossed} - set(effects) <= {Effect.JOURNAL_FOLDER.name}
+
+
+OTHERS = [
+    ("fixes", "cache-warmup", {Effect.WRITE_ANSWERS}),
+    ("fixes", "cache-warmup rollback", {Effect.ASK_ANSWERS, Effect.REMOVE_ANSWERS}),
+    ("fixes", "int8", {Effect.VERSION_FOLDER, Effect.VERSION_PLACE}),
+    ("fixes", "int8 rollback", {Effect.VERSION_WITHDRAW, Effect.VERSION_REMOVE}),
+    ("fixes", "revert-change", SETTINGS),
+    ("fixes", "revert-change rollback", SETTINGS),
+    ("fixes", "vip-priority", SETTINGS),
+    (
+        "torchserve",
+        "further archive",
+        {Effect.TARGET_FOLDER, Effect.ASK_TORCHSERVE, Effect.SCALE_WORKERS, Effect.SET_DEFAULT_VERSION},
+    ),
+    ("torchserve", "further archive rollback", {Effect.REGISTER_VERSION, Effect.UNREGISTER_VERSION}),
+    ("torchserve", "registered again", {Effect.REGISTER_VERSION, Effect.UNREGISTER_VERSION}),
+    ("torchserve", "registered again rollback", {Effect.REGISTER_VERSION, Effect.UNREGISTER_VERSION}),
+]
+"""What else is changed, and the effects of its own that it must have been killed at."""
+
+
+@pytest.mark.parametrize(("part", "action", "own"), OTHERS, ids=lambda given: given if isinstance(given, str) else "")
+def test_the_same_of_what_else_is_changed(part: str, action: str, own: set[Effect], tmp_path: Path) -> None:
+    found = told(f"crash_matrix_{part}", str(tmp_path / "ward"), action, SAMPLE)
+    assert found["wrong"] == []
+    assert found["unknown"] == 0
+    assert int(str(found["kills"])) >= 40
+    effects = found["effects"]
+    assert isinstance(effects, list)
+    assert {effect.name for effect in own} <= set(effects)
+
+
+def test_there_is_no_effect_that_none_of_them_is_killed_at() -> None:
+    assert SETTINGS.union(OF_A_REPOSITORY, *(own for _, _, own in OTHERS)) == set(Effect)
+
+
+def test_every_action_of_the_matrix_is_tried() -> None:
+    places = {"fixes": fixes.ACTIONS, "torchserve": torchserve.ACTIONS}
+    assert {(part, one) for part, actions in places.items() for one in actions} <= {one[:2] for one in OTHERS}
 
 
 def test_a_journal_cut_at_any_byte_is_recovered_exactly(tmp_path: Path) -> None:
@@ -78,7 +137,7 @@ real, tally, folder = recovery.read_run, kills.Tally(), Path(sys.argv[1])
 folder.mkdir()
 with kills.small_stack(folder / "stack"):
     patient = Patient(folder / "stack", folder / "shelf")
-    warm(patient.state)
+    warm(patient.which)
     trial = kills.prepared(patient, "apply")
     for forgetful in (False, True):
         if forgetful:

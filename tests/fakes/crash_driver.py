@@ -21,23 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from latencydoctor.app import recovery, treat
-from latencydoctor.app.planning import Basis
 from latencydoctor.app.runs import unfinished
 from latencydoctor.app.treat import Tools
 from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.journal import JournalFolder
 from latencydoctor.model.remedy import Plan, RunEvent
-from latencydoctor.remedy.plan import restored_text
 from latencydoctor.remedy.settings_text import settings_digest
-from latencydoctor.stack.controller.kept import KeptGenerations
-from latencydoctor.targets.kept_generations import KEPT
 from latencydoctor.targets.state_folder import SETTINGS
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import BROKEN, EFFECTIVE, FakePatient
 from tests.fakes.verifier import GOOD, FakeVerifier
-from tests.unit.builders import NOW_S, evidence
-
-HEALTHY = BROKEN.replace("generation: 7", "generation: 6").replace("max_batch_size: 8", "max_batch_size: 32")
 
 CALLS = ("write", "fsync", "replace", "ftruncate", "mkdir", "unlink", "rename", "rmdir")
 
@@ -85,7 +78,7 @@ def _arm(at: int) -> None:
 def state_of(state: Path, plan: Plan) -> str:
     """ "old" or "new" when file and server agree on it exactly, else what is there."""
     digests = {settings_digest((state / name).read_text()) for name in (SETTINGS, EFFECTIVE)}
-    new = settings_digest(restored_text(plan.operations, FakePatient(state).read()) or edited(state, plan))
+    new = settings_digest(edited(state, plan))
     return {settings_digest(BROKEN): "old", new: "new"}.get(digests.pop(), "foreign") if len(digests) == 1 else "mixed"
 
 
@@ -99,7 +92,8 @@ def main(folder: Path, action: str, every: int) -> dict[str, object]:
     start, state = folder / "start", folder / "state"
     folder.mkdir(exist_ok=True)
     first = tools(state)
-    plan = plan_of(action, state, first)
+    plan = treat.make_plan("batch-floor", first.target, first.clock)
+    assert isinstance(plan, Plan)
     if action == "rollback":
         treat.apply(plan, first)
     fresh(state, start)
@@ -118,22 +112,6 @@ def main(folder: Path, action: str, every: int) -> dict[str, object]:
         fresh(start, state)
     wrong += judged(state, plan, action, "not killed")
     return {"kills": kills, "recovery_kills": recovery_kills, "wrong": wrong}
-
-
-def plan_of(action: str, state: Path, first: Tools) -> Plan:
-    """A plan for larger batches, by their sizes or by the whole settings from before they were made small; or for
-    priorities."""
-    if action == "revert":
-        moments = iter((NOW_S - 3600, NOW_S - 33))
-        keeper = KeptGenerations(state / KEPT, lambda: next(moments))
-        keeper.keep(6, HEALTHY, "ana")
-        keeper.keep(7, BROKEN, "ben")
-        plan = treat.make_plan("revert-change", first.target, first.clock, Basis(evidence=evidence(), window_s=5.0))
-    else:
-        fix = "vip-priority" if action == "vip" else "batch-floor"
-        plan = treat.make_plan(fix, first.target, first.clock)
-    assert isinstance(plan, Plan)
-    return plan
 
 
 def killed_recoveries(state: Path, plan: Plan, action: str, kills: int, wrong: list[str]) -> int:

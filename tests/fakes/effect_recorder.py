@@ -2,10 +2,10 @@
 
     python -m tests.fakes.effect_recorder FOLDER [rogue]
 
-On a small stack of its own: an apply, its rollback, an apply that is killed, its recovery, and all that is ever asked
-of an answer cache; on a TorchServe and on somebody else's Triton, an apply and its rollback. Prints one JSON object:
-`{"inside": {effect: [calls]}, "outside": [calls]}`. With `rogue` one file is renamed behind the program's back, as an
-effect would be that nobody listed.
+On small stacks of its own: an apply, its rollback, an apply that is killed and its recovery; a warm-up of the cache, a
+rebuilt model, and their rollbacks; on a TorchServe and on somebody else's Triton, an apply and its rollback. Prints one
+JSON object: `{"inside": {effect: [calls]}, "outside": [calls]}`. With `rogue` one file is renamed behind the program's
+back, as an effect would be that nobody listed.
 """
 
 from __future__ import annotations
@@ -14,25 +14,21 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import grpc
 
-from benchmarks.crash_matrix_kills import prepared, small_stack
+from benchmarks.crash_matrix_fixes import prepared as prepared_fix
+from benchmarks.crash_matrix_fixes import small_ward
+from benchmarks.crash_matrix_kills import planned, prepared, small_stack
 from benchmarks.crash_matrix_patient import Patient
 from benchmarks.crash_matrix_program import GOOD, Moment, command, dying, in_child, run, warm
-from benchmarks.crash_matrix_repository import prepared as prepared_repository
 from benchmarks.crash_matrix_repository import small_triton
-from latencydoctor.errors import KnownError
 from latencydoctor.model.effects import Effect
-from latencydoctor.model.popular import WarmBatch
-from latencydoctor.targets.answer_cache import BundledAnswerCache
-from latencydoctor.targets.placed_version import BUILD_FILES, PlacedVersion
-from latencydoctor.targets.state_folder import StateFolder
+from latencydoctor.model.remedy import Reading
 from tests.fakes import torchserve_case
-from tests.unit.model_builds import build_in
 
 AUDITED = {
     "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown",
@@ -40,7 +36,6 @@ AUDITED = {
     "os.system", "shutil.move", "shutil.copyfile",
 }  # fmt: skip
 UNAUDITED = ("fsync", "fdatasync", "write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
-BUILD = "build"
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
@@ -98,33 +93,23 @@ class Recorder(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]  # grpc 
         self._write(self._tell, json.dumps([effect, call]).encode() + b"\n")
 
 
-def ask_answers(folder: StateFolder) -> None:
-    """Everything that a warm-up asks of the gateway; this one has no cache, so that the calls are all that happens."""
-    cache = BundledAnswerCache(folder)
-    asked = (
-        cache.popularity,
-        lambda: cache.warm(WarmBatch("run", (("0" * 16, 300),), 0, 0.0)),
-        lambda: cache.tagged("run"),
-        lambda: cache.drop("run"),
-    )
-    for one in asked:
-        with suppress(KnownError):
-            one()
-
-
-def shelve(build: Path) -> None:
-    """The files of a version to place, made before anything is recorded."""
-    build.mkdir(parents=True)
-    for name in BUILD_FILES:
-        (build / name).write_text(name, encoding="utf-8")
-
-
-def place_version(folder: StateFolder) -> None:
-    """A version put into the repository, and taken out of it again. The server is not asked to load it."""
-    version = PlacedVersion(folder, lambda: build_in(folder.path.parent / BUILD))
-    version.ensure("faq-encoder")
-    version.withdraw("faq-encoder")
-    version.tidy()
+def others(folder: Path, recorded: Callable[..., None]) -> None:
+    """What else is changed than the settings, and whom else: each by an apply and its rollback."""
+    for action in ("cache-warmup", "int8"):
+        with small_ward(folder / action, action) as ward:
+            trial = prepared_fix(ward, action)
+            ward.restore(trial.start)
+            for arguments in (trial.arguments, ("rollback", "--yes", "--force", *ward.which)):
+                recorded(ward.state, ward.log, arguments, trial.reading)
+    with torchserve_case.prepared(folder / "torchserve") as case:
+        for arguments in (case.apply, case.rollback):
+            recorded(case.state, case.log, arguments)
+    with small_triton(folder / "repository") as foreign:
+        warm(foreign.which)
+        trial = planned(foreign, "apply", ("batch-floor",))
+        foreign.restore(trial.start)
+        for arguments in (trial.arguments, ("rollback", "--yes", "--force", *foreign.which)):
+            recorded(foreign.root, foreign.log, arguments)
 
 
 def main(folder: Path, *, rogue: bool) -> dict[str, object]:
@@ -132,19 +117,13 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
     inside: dict[str, set[str]] = {}
     outside: set[str] = set()
 
-    def recorded(state: Path, log: Path, arguments: tuple[str, ...]) -> None:
-        """`arguments` of the command line; without any the answer cache is asked."""
-
+    def recorded(state: Path, log: Path, arguments: tuple[str, ...], reading: Reading = GOOD) -> None:
         def watched(writer: int) -> None:
             recorder = Recorder(state, writer)
             recorder.watch()
             if rogue:
                 (state / "endpoints.json").replace(state / "endpoints.json")
-            if arguments:
-                run(arguments, recorder.effects, GOOD)
-            else:
-                ask_answers(StateFolder(state, recorder.effects))
-                place_version(StateFolder(state, recorder.effects))
+            run(arguments, recorder.effects, reading)
 
         ended = in_child(watched, log)
         assert ended.code == 0, log.read_text()
@@ -154,10 +133,9 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
             else:
                 outside.add(call)
 
-    shelve(folder / BUILD)
     with small_stack(folder / "stack"):
         patient = Patient(folder / "stack", folder / "shelf")
-        warm(patient.state)
+        warm(patient.which)
         trial = prepared(patient, "apply")
         patient.restore(trial.start)
         recorded(patient.state, patient.log, trial.arguments)
@@ -167,18 +145,8 @@ def main(folder: Path, *, rogue: bool) -> dict[str, object]:
         recorded(patient.state, patient.log, trial.recovery)
         command(trial.arguments, patient.log, dying(Moment(Effect.FILE_RENAME, after=True, nth=1)), GOOD)
         recorded(patient.state, patient.log, trial.recovery)
-        recorded(patient.state, patient.log, ())
     if not rogue:
-        with torchserve_case.prepared(folder / "torchserve") as case:
-            for arguments in (case.apply, case.rollback):
-                recorded(case.state, case.log, arguments)
-        with small_triton(folder / "repository") as foreign:
-            warm(foreign.target)
-            trial = prepared_repository(foreign, "apply")
-            foreign.restore(trial.start)
-            undo = ("rollback", "--yes", "--force", "--target", foreign.target)
-            for arguments in (trial.arguments, undo):
-                recorded(foreign.root, foreign.log, arguments)
+        others(folder, recorded)
     return {"inside": {name: sorted(calls) for name, calls in inside.items()}, "outside": sorted(outside)}
 
 

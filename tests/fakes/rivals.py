@@ -51,7 +51,7 @@ def main(folder: Path, count: int) -> dict[str, object]:
 
     with small_stack(folder / "stack"):
         patient = Patient(folder / "stack", folder / "shelf")
-        warm(patient.state)
+        warm(patient.which)
         trial = prepared(patient, "apply")
         patient.restore(trial.start)
         logs = [folder / f"rival-{number}.log" for number in range(count)]

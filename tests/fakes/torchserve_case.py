@@ -1,9 +1,15 @@
-"""A model of a TorchServe stand-in with a plan to change its batching, for runs of the shipped program in children."""
+"""A model of a TorchServe stand-in with a plan to change its batching, for runs of the shipped program in children.
+
+    python -m tests.fakes.torchserve_case
+
+serves the stand-in by itself: says "ready URL" on stdout, and ends when its stdin does.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,7 +64,7 @@ def prepared(folder: Path, archives: dict[str, str] | None = None) -> Iterator[C
     kept = os.environ.get("XDG_STATE_HOME"), torchserve_changer.QUIET_S, torchserve_changer.POLL_S
     os.environ["XDG_STATE_HOME"] = str(state)
     torchserve_changer.QUIET_S, torchserve_changer.POLL_S = 0.02, 0.01
-    fake = FakeTorchServe({name: Archive(MODEL, version, 1, 2) for version, name in ARCHIVES.items()}, 0.01, TOKEN)
+    fake = stand_in()
     try:
         with serving(fake) as url:
             yield _case(folder, fake, url, ARCHIVES if archives is None else archives)
@@ -69,10 +75,18 @@ def prepared(folder: Path, archives: dict[str, str] | None = None) -> Iterator[C
             os.environ["XDG_STATE_HOME"] = kept[0]
 
 
-def _case(folder: Path, fake: FakeTorchServe, url: str, archives: dict[str, str]) -> Case:
-    management = Management(Connection(url, (("Authorization", f"Bearer {TOKEN}"),)), MODEL)
-    management.register(START)
-    management.scale(START)
+def stand_in() -> FakeTorchServe:
+    """A server with both archives in its store, whose workers start at once."""
+    return FakeTorchServe({name: Archive(MODEL, version, 1, 2) for version, name in ARCHIVES.items()}, 0.01, TOKEN)
+
+
+def management_of(url: str, model: str = MODEL) -> Management:
+    """The management API, asked with the key."""
+    return Management(Connection(url, (("Authorization", f"Bearer {TOKEN}"),)), model)
+
+
+def written(folder: Path, url: str, archives: dict[str, str]) -> tuple[str, ...]:
+    """The options that name the model, by a configuration with these archives in the folder."""
     key = folder / "key_file.json"
     key.write_text(json.dumps({"management": {"key": TOKEN}}))
     named = "".join(f"      {version}: {name}\n" for version, name in archives.items())
@@ -81,7 +95,14 @@ def _case(folder: Path, fake: FakeTorchServe, url: str, archives: dict[str, str]
         f"targets:\n  torchserve:\n    management: {url}\n    bearer_file: {key}\n    model: {MODEL}\n"
         + (f"    archives:\n{named}" if named else "")
     )
-    which = ("--config", str(configuration), "--target", "torchserve")
+    return ("--config", str(configuration), "--target", "torchserve")
+
+
+def _case(folder: Path, fake: FakeTorchServe, url: str, archives: dict[str, str]) -> Case:
+    management = management_of(url)
+    management.register(START)
+    management.scale(START)
+    which = written(folder, url, archives)
     log, plan = folder / "log", folder / "plan.json"
     planned = command(("plan", "batch-floor", "-o", str(plan), *which), log, unwatched)
     if planned.code:
@@ -97,3 +118,9 @@ def _case(folder: Path, fake: FakeTorchServe, url: str, archives: dict[str, str]
         ("rollback", "--yes", "--force", *which),
         ("runs", "recover", "--yes", *which),
     )
+
+
+if __name__ == "__main__":
+    with serving(stand_in()) as served_at:
+        print(f"ready {served_at}", flush=True)
+        sys.stdin.read()

