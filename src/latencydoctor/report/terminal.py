@@ -91,13 +91,13 @@ def _cause(cause: Cause, *, wide: bool) -> list[RenderableType]:
 def _findings(findings: tuple[Finding, ...]) -> RenderableType:
     """One line a finding, its query at the end, for screens with room for it."""
     told = [(name(one.signal), compared(one), f"before {before(one)}" if before(one) else "") for one in findings]
-    table = Table.grid(padding=(0, 2))
-    for column in zip(*told, strict=True):
-        # Without a least width rich takes these columns' room for the query beside them.
-        table.add_column(no_wrap=True, min_width=max(map(len, column)))
-    table.add_column(no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
+    widths = [max(map(len, column)) for column in zip(*told, strict=True)]
+    table = Table.grid()
+    # One column: among several rich takes the room for a long query from the names beside it.
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for words, finding in zip(told, findings, strict=True):
-        table.add_row(*words, _query(finding))
+        row = Text("".join(word.ljust(width + 2) for word, width in zip(words, widths, strict=True)))
+        table.add_row(row.append_text(_query(finding)))
     return table
 
 

@@ -14,6 +14,7 @@ from latencydoctor.model.diagnosis import Answer, Diagnosis, Forecasted
 from latencydoctor.model.evidence import Evidence, IncidentState, Selection
 from latencydoctor.model.remark import Remark
 from latencydoctor.report import machine, markdown, terminal
+from latencydoctor.report.wording import compared, name
 from tests.unit.builders import event, evidence, gap, measure, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
 from tests.unit.shipped import KNOWLEDGE
@@ -59,6 +60,24 @@ def test_screen_names_cause_numbers_path_and_next_command() -> None:
     ):
         assert part in text, part
     assert text.rstrip().splitlines()[-1].startswith("NEXT")
+
+
+@pytest.mark.parametrize("times", [1, 8, 40])
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_every_number_of_the_proof_has_its_name_beside_it_however_long_its_query_is(width: int, times: int) -> None:
+    found = result()
+    assert found.cause is not None
+    proof = found.cause.evidence[0].proof
+    assert proof is not None
+    long = tuple(
+        replace(one, unit="requests/s", baseline=63.8, proof=replace(proof, query="rate(x[5s])/" * times))
+        for one in found.cause.evidence
+    )
+    text = screen(replace(found, cause=replace(found.cause, evidence=long)), width)
+    rows = text[text.index("PROOF") : text.index("DO NOT")].splitlines()
+    for finding in long:
+        told = f"{name(finding.signal)} {compared(finding)}"
+        assert any(told in " ".join(row.split()) for row in rows), told
 
 
 def test_what_a_simulated_queue_says_stands_beside_the_proof_and_what_it_cannot_say_does_not() -> None:
