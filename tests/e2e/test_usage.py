@@ -37,8 +37,7 @@ def test_help(words: tuple[str, ...], tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_an_option_that_does_not_exist(words: tuple[str, ...], tmp_path: Path) -> None:
     ran = here(*words, "--no-such-option", cwd=tmp_path)
-    assert (ran.code, ran.out) == (2, "")
-    assert "No such option: --no-such-option" in ran.err
+    refused(ran, 2, "No such option: --no-such-option", f"See `{' '.join(('latencydoctor', *words))} -h`.")
     clean(ran)
 
 
@@ -46,10 +45,7 @@ def test_the_installed_program_has_a_name_and_a_version(tmp_path: Path) -> None:
     ran = run("--version", cwd=tmp_path)
     assert (ran.code, ran.err) == (0, "")
     assert re.fullmatch(r"latencydoctor \d+\.\d+\.\d+\n", ran.out)
-    wrong = run("diagnos", cwd=tmp_path)
-    assert (wrong.code, wrong.out) == (2, "")
-    assert "Usage: latencydoctor" in wrong.err
-    assert "Did you mean 'diagnose'?" in wrong.err
+    refused(run("diagnos", cwd=tmp_path), 2, "Did you mean 'diagnose'?", "latencydoctor -h")
 
 
 URL = ("--prometheus", "http://127.0.0.1:1")
@@ -74,6 +70,12 @@ URL = ("--prometheus", "http://127.0.0.1:1")
         (("diagnose", *URL, "--deadline", "20"), "--deadline is '20', not a length", "90s"),
         (("diagnose", *URL, "--deadline", "0s"), "--deadline must be longer than nothing", "90s"),
         (("diagnose", *URL, "--playbook", "[/INST]"), "there is no playbook '[/INST]'", "latency-spike"),
+        (
+            ("diagnose", "--format", "html"),
+            "'html' is not one of 'text', 'json', 'markdown'",
+            "latencydoctor diagnose -h",
+        ),
+        (("apply",), "Missing argument 'PLAN'", "latencydoctor apply -h"),
         (("plan", "reboot"), "there is no fix 'reboot'", "batch-floor"),
         (("plan", "batch-floor"), "no target to change is configured", "--target DIR"),
         (("rollback", "--yes"), "no target to change is configured", "--target DIR"),
@@ -86,6 +88,13 @@ URL = ("--prometheus", "http://127.0.0.1:1")
 def test_what_cannot_be_meant(arguments: tuple[str, ...], message: str, hint: str, tmp_path: Path) -> None:
     refused(here(*arguments, cwd=tmp_path), 2, message, hint)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [(), ("rules",), ("config",), ("stack",), ("drill",)], ids=" ".join)
+def test_a_group_without_a_command_shows_its_help(words: tuple[str, ...], tmp_path: Path) -> None:
+    ran = here(*words, cwd=tmp_path)
+    assert (ran.code, ran.err) == (2, "")
+    assert f"Usage: {' '.join(('latencydoctor', *words))}" in ran.out
 
 
 BROKEN_CONFIG = """\

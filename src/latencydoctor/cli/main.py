@@ -9,6 +9,7 @@ import sys
 from types import FrameType
 
 import typer
+from typer.exceptions import TyperException
 
 from latencydoctor import __version__
 from latencydoctor.cli import (
@@ -25,7 +26,7 @@ from latencydoctor.cli import (
     treat,
 )
 from latencydoctor.cli.exit_codes import ExitCode
-from latencydoctor.errors import KnownError, LatencyDoctorError
+from latencydoctor.errors import KnownError, LatencyDoctorError, UsageError
 
 app = typer.Typer(
     name="latencydoctor",
@@ -77,11 +78,14 @@ def main() -> None:
     gc.set_threshold(GARBAGE_AFTER)
     signal.signal(signal.SIGTERM, _terminate)
     streams.prepare()
+    code: int | str | None
     try:
-        app(prog_name="latencydoctor")
-        code: int | str | None = ExitCode.OK
+        # Not standalone: it returns the exit code, and leaves what is wrong with the command line to be said here.
+        code = app(prog_name="latencydoctor", standalone_mode=False) or ExitCode.OK
     except SystemExit as ended:
         code = ended.code
+    except TyperException as error:
+        code = _misused(error)
     except LatencyDoctorError as error:
         code = _complain(error)
     except KeyboardInterrupt:
@@ -99,6 +103,16 @@ def main() -> None:
 
 def _terminate(_signal: int, _frame: FrameType | None) -> None:
     raise Terminated
+
+
+def _misused(error: TyperException) -> ExitCode:
+    """What is wrong with the command line, as any other error is told; a group without a command shows its help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":  # a class that typer keeps to itself; the help is on the screen
+        return ExitCode.USAGE
+    message = error.format_message().replace("Value error, ", "").removesuffix(".")
+    hint = f"See `{context.command_path} -h`." if context is not None else ""
+    return _complain(UsageError(message, hint=hint))
 
 
 def _complain(error: LatencyDoctorError) -> ExitCode:

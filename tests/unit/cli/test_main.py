@@ -21,7 +21,7 @@ def own_handler() -> object:
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
-    def command(prog_name: str) -> None:
+    def command(prog_name: str, standalone_mode: bool) -> None:
         assert prog_name == "latencydoctor"
         if error is not None:
             raise error
@@ -90,7 +90,7 @@ def test_output_that_is_lost_at_the_very_end_is_a_failure(
 
 
 def test_sigterm_unwinds_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    def command(prog_name: str) -> None:
+    def command(prog_name: str, standalone_mode: bool) -> None:
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(boundary, "app", command)
