@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.cli import probing, sources_wiring, wiring
+from latencydoctor.cli.sources_wiring import DiagnoseRequest
 from latencydoctor.errors import CannotTell
 from latencydoctor.model.evidence import GapReason, Severity, Window
 from latencydoctor.model.readings import Readings
@@ -147,7 +148,7 @@ def test_config_check_calls_large_logs_readable_and_a_silent_pipe_not(
     file = tmp_path / "latencydoctor.yaml"
     for name, state in (("huge.log", "ok"), ("silent.fifo", "unreachable"), ("nowhere.log", "unreachable")):
         file.write_text(f"sources:\n  logs: [{name}]\n  nvml: false\n")
-        (probed,) = probing.probe(file, "", "").sources
+        (probed,) = probing.probe(DiagnoseRequest(config=file)).sources
         assert (name, probed.state) == (name, state)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from latencydoctor.app.collect import CollectRequest, Rules, Sources, collect
 from latencydoctor.cli import probing, wiring
+from latencydoctor.cli.sources_wiring import DiagnoseRequest
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell, ContentErrors, UsageError
@@ -214,7 +215,7 @@ def test_config_check_looks_at_pages(tmp_path: Path) -> None:
         served(lambda _seconds, _count: "<html></html>\n") as strange,
     ):
         file.write_text(f"sources:\n  metrics: [{url}, {strange}, 'http://127.0.0.1:1']\n  nvml: false\n")
-        probed = probing.probe(file, "", "")
+        probed = probing.probe(DiagnoseRequest(config=file))
     assert [one.state for one in probed.sources] == ["ok", "wrong", "unreachable"]
     assert probed.sources[0].detail == "6 samples; dialects: triton"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.cli import probing, wiring
+from latencydoctor.cli.sources_wiring import DiagnoseRequest
 from latencydoctor.content.configuration import load
 from latencydoctor.errors import CannotTell, LatencyDoctorError, SourceError
 from latencydoctor.model.configuration import Configuration, Credentials, MetricsPage, Tenant
@@ -82,7 +83,7 @@ def test_a_page_is_read_with_what_the_file_names(authority: Authority, header: s
     with stranger(served_to(header, value), authority.server(asks_back=True)) as server:
         file = written(authority, f"{server.url}/metrics", TRUSTED + said)
         found = diagnose(file)
-        probed = probing.probe(file, "", "")
+        probed = probing.probe(DiagnoseRequest(config=file))
     assert found.collected.selection.model == "bert"
     assert [one.state for one in probed.sources] == ["ok"]
     assert len(server.asked) == 4
@@ -110,7 +111,7 @@ def test_what_is_missing_is_said(authority: Authority, said: str, message: str, 
         file = written(authority, f"{server.url}/metrics", said)
         with pytest.raises(SourceError, match=message) as refused:
             diagnose(file)
-        (probed,) = probing.probe(file, "", "").sources
+        (probed,) = probing.probe(DiagnoseRequest(config=file)).sources
     assert hint in refused.value.hint
     assert "Prometheus" not in refused.value.message + refused.value.hint
     assert probed.state == "wrong"
@@ -132,7 +133,7 @@ def test_the_ca_of_the_file_beats_the_one_of_the_environment(
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", found_company(tmp_path).path("ca.pem"))
     with stranger(served_to("", ""), authority.server()) as server:
-        assert probing.probe(written(authority, server.url, TRUSTED), "", "").sources[0].state == "ok"
+        assert probing.probe(DiagnoseRequest(config=written(authority, server.url, TRUSTED))).sources[0].state == "ok"
 
 
 def configured(authority: Authority, url: str, *flags: str) -> Configuration:
@@ -194,7 +195,7 @@ def test_no_secret_is_told_to_anyone(authority: Authority, tmp_path: Path) -> No
             file = written(authority, server.url, TRUSTED + said)
             with pytest.raises(CannotTell) as failed:
                 diagnose(file)
-            told += [failed.value.message, failed.value.hint, machine.dump(probing.probe(file, "", ""))]
+            told += [failed.value.message, failed.value.hint, machine.dump(probing.probe(DiagnoseRequest(config=file)))]
     with stranger(served_to("Authorization", f"Bearer {SECRET}"), authority.server()) as server:
         found = diagnose(written(authority, server.url, TRUSTED + "    bearer_env: PAGE_TOKEN\n"))
     wiring.save_bundle(tmp_path / "bundle.json.gz", found.collected)

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from latencydoctor.cli import probing, wiring
+from latencydoctor.cli.sources_wiring import DiagnoseRequest
 from latencydoctor.content.locate import locate
 from latencydoctor.content.signals import read_signals
 from latencydoctor.errors import CannotTell
@@ -142,6 +143,6 @@ def test_config_check_waits_for_a_page_no_longer_than_it_says(tmp_path: Path, mo
     began_s = time.monotonic()
     with stranger(drip_head) as server:
         (tmp_path / "latencydoctor.yaml").write_text(f"sources:\n  nvml: false\n  metrics: ['{server.url}']\n")
-        (probed,) = probing.probe(tmp_path / "latencydoctor.yaml", "", "").sources
+        (probed,) = probing.probe(DiagnoseRequest(config=tmp_path / "latencydoctor.yaml")).sources
     assert (probed.state, probed.detail) == ("unreachable", "deadline passed: no page within 0.5 s")
     assert time.monotonic() - began_s < 10

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.cli import probing
+from latencydoctor.cli.sources_wiring import DiagnoseRequest
 from latencydoctor.model.configuration import Credentials, TorchServeSource
 from latencydoctor.model.evidence import GapReason, Selection
 from latencydoctor.model.readings import Readings
@@ -229,7 +230,7 @@ def test_config_check_tells_wrong_from_unreachable(tmp_path: Path) -> None:
     def probed(more: str = "bearer_file: key_file.json", flag: str = "") -> tuple[str, str]:
         told = f'management: "{server.url}", {more}'
         file.write_text(f"sources: {{nvml: false, torchserve: {{{told}}}}}\n")
-        (source,) = probing.probe(file, "", "", flag).sources
+        (source,) = probing.probe(DiagnoseRequest(config=file, torchserve=flag)).sources
         assert KEY not in repr(source)
         return source.name, source.state
 

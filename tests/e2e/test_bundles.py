@@ -90,6 +90,31 @@ def test_a_named_baseline_is_stored_and_replayed(past: Past, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--prometheus", "http://127.0.0.1:1"),
+        ("--metrics-url", "http://127.0.0.1:1/metrics"),
+        ("--triton", "127.0.0.1:1"),
+        ("--torchserve", "http://127.0.0.1:1"),
+        ("--log", "x.log"),
+        ("--selector", 'a="b"'),
+        ("--model", "another"),
+        ("--at", "2026-11-30T07:20:24Z"),
+        ("--since", "5m"),
+        ("--scrapes", "3"),
+        ("--every", "1s"),
+        ("--redact-prompts",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_option_that_a_bundle_cannot_heed_is_not_passed_over(
+    arguments: tuple[str, ...], bundle: Path, tmp_path: Path
+) -> None:
+    ran = here("diagnose", "--bundle", bundle, *arguments, cwd=tmp_path)
+    refused(ran, 2, f"{arguments[0]} needs a source to ask", "leave out the one or the other")
+
+
 def bomb() -> bytes:
     return gzip.compress(b" " * (300 * 1024 * 1024), 1)
 
@@ -136,12 +161,15 @@ FULL = Path("/dev/full")
 NOWHERE = Path("/proc/nothing/here.json")
 
 
-@pytest.mark.parametrize("option", ["--save", "--output"])
+@pytest.mark.parametrize("option", ["--save", "--output", "--series"])
 def test_a_file_that_cannot_be_written(option: str, bundle: Path, tmp_path: Path) -> None:
+    """Said before anything is asked, which takes its time."""
     (tmp_path / "file").write_text("mine")
     for path in (tmp_path / "none" / "x", tmp_path / "file" / "x", tmp_path, NOWHERE):
         ran = here("diagnose", "--bundle", bundle, option, path, cwd=tmp_path)
-        refused(ran, 1, str(path), None)
+        refused(ran, 1, f"cannot write {path}: ", f"Name another file with {option}.")
+    silent = here("diagnose", "--prometheus", "http://127.0.0.1:1", option, tmp_path / "none" / "x", cwd=tmp_path)
+    refused(silent, 1, "cannot write", option)
     assert sorted(tmp_path.iterdir()) == [tmp_path / "file"]
 
 

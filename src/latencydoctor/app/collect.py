@@ -63,7 +63,9 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
     source is configured wrongly, and `CannotTell` when nothing at all could be read.
     """
     if sources.metrics is None and not sources.facts and sources.logs is None:
-        raise CannotTell("there is no source to read", hint="Name a Prometheus with --prometheus URL, or log files.")
+        # Logs alone say what broke, and never how slow it is: they are no answer here.
+        hint = "Name a Prometheus with --prometheus URL, or a metrics page with --metrics-url URL."
+        raise CannotTell("there is no source to read", hint=hint)
     now_s = round(request.at_s, 3)
     found, failure = _discover(sources.metrics, rules, request.selection, now_s)
     selection = _select(found.candidates, request.selection) if found else request.selection

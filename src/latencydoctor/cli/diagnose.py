@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from latencydoctor.cli.options import (
     ConfigOption,
     ContentOption,
     DeadlineOption,
+    LogOption,
     MetricsUrlOption,
     ModelOption,
     PrometheusOption,
@@ -35,9 +37,7 @@ def diagnose(
     every: Annotated[str, typer.Option("--every", help="Time between two readings of a page. \\[default: 2s]")] = "",
     triton: TritonOption = "",
     torchserve: Annotated[str, typer.Option("--torchserve", metavar="URL", help="TorchServe's management API.")] = "",
-    log: Annotated[
-        list[Path] | None, typer.Option("--log", metavar="PATH", help="Log file, folder or glob; repeatable.")
-    ] = None,
+    log: LogOption = None,
     selector: SelectorOption = "",
     model: ModelOption = "",
     at: AtOption = "",
@@ -79,8 +79,8 @@ def diagnose(
 
     The last one needs no Prometheus: it reads the page for 18 s.
     """
+    from latencydoctor.cli import following, wiring
     from latencydoctor.cli import output as out
-    from latencydoctor.cli import wiring
 
     request = wiring.DiagnoseRequest(
         config=config,
@@ -102,6 +102,7 @@ def diagnose(
         content=content,
         redact_prompts=redact_prompts,
     )
+    out.refuse_unwritable(output=output, save=save, series=series)
     unfinished.warn_of_configured(request)
     found = wiring.diagnose(request, streams.show_progress)
     if save is not None:
@@ -110,8 +111,13 @@ def diagnose(
     if series is not None:
         from latencydoctor.evidence.table import to_csv
 
-        out.document(to_csv(found.collected), series)
-    out.diagnosis(found.diagnosis, form.value, output, verbose=verbose)
+        out.document(to_csv(found.collected), series, "series")
+    shown = found.diagnosis
+    if form is ReportFormat.TEXT:
+        # For whoever reads this screen; data and documents are the same wherever and however they were asked for.
+        after = following.after_diagnosis(shown.next_command, request, saved=save, verbose=verbose)
+        shown = replace(shown, next_command=after)
+    out.diagnosis(shown, form.value, output, verbose=verbose)
     raise typer.Exit(ExitCode.OK if exit_zero else exit_code(found.diagnosis.incident.state.value))
 
 

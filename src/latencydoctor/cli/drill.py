@@ -83,9 +83,10 @@ def flash_crowd(
     of stdout is one JSON object with the figures. Everything is torn down at
     the end, also on Ctrl-C. Exits 0 when it went as designed, else 1.
     """
-    from latencydoctor.cli import stage
+    from latencydoctor.cli import output, stage
     from latencydoctor.report import drill as words
 
+    output.refuse_unwritable(report=report, save=save)
     with _Board(rollback=prove_rollback) as board:
         request = stage.DrillRequest(fault.value, state, prove_rollback, quick, save)
         drilled = stage.flash_crowd(request, board.observe)

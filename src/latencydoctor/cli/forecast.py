@@ -43,7 +43,7 @@ _FILE_WIDTH = 120
 def forecast(
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting as it would be; repeatable. See below."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting as it would be; repeatable. See above."),
     ] = None,
     rate: Annotated[
         list[float] | None,
@@ -104,13 +104,15 @@ def forecast(
     make one from.
 
     Examples:
-      latencydoctor forecast --set inference.batching.max_batch_size=32
-      latencydoctor forecast --bundle incident.json.gz --rate 1200
+      latencydoctor forecast --prometheus http://localhost:9090 --rate 1200
+      latencydoctor forecast --bundle incident.json.gz \\
+        --set inference.batching.max_batch_size=32
       latencydoctor forecast --slo 1s --sessions 120000 --times 5 \\
         --requests-per-session-per-minute 0.5
     """
     from latencydoctor.app.forecasting import Question
     from latencydoctor.app.forecasting import forecast as answer
+    from latencydoctor.cli import output as out
     from latencydoctor.cli.times import length_s
     from latencydoctor.cli.wiring import DiagnoseRequest
 
@@ -136,6 +138,7 @@ def forecast(
         bundle=bundle,
         content=content,
     )
+    out.refuse_unwritable(output=output)
     known = _typed(service_time, replicas) if service_time else _seen(request, replicas)
     found = answer(known, question)
     _write(found, form, output)

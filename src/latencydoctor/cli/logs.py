@@ -15,7 +15,7 @@ import typer
 from latencydoctor.cli import streams
 from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.cli.options import ContentOption, Format, FormatOption
-from latencydoctor.cli.output import document
+from latencydoctor.cli.output import document, refuse_unwritable
 from latencydoctor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def logs(
     meter = progress.Meter()
     request = log_wiring.LogRequest(*named, namespace, redact_prompts, levels, meter.add, times.zone(zone, "--zone"))
     request.check()
+    refuse_unwritable(output=output)
     rules = load_log_rules(locate(content))
     stdin = None if sys.stdin is None else sys.stdin.buffer
     if follow:

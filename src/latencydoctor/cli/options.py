@@ -39,6 +39,9 @@ MetricsUrlOption = Annotated[
     list[str] | None,
     typer.Option("--metrics-url", metavar="URL", help="Metrics page to read where there is no Prometheus; repeatable."),
 ]
+LogOption = Annotated[
+    list[Path] | None, typer.Option("--log", metavar="PATH", help="Log file, folder or glob; repeatable.")
+]
 TritonOption = Annotated[str, typer.Option("--triton", metavar="HOST:PORT", help="Triton's gRPC address.")]
 SelectorOption = Annotated[
     str, typer.Option("--selector", help="""Label matchers that pick the service, as 'namespace="prod"'.""")

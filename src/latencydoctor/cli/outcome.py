@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -14,26 +13,33 @@ from latencydoctor.cli.options import Format
 
 if TYPE_CHECKING:
     from latencydoctor.app.treat import Outcome
+    from latencydoctor.model.remedy import NothingToDo
 
 
-def report(outcome: Outcome, interrupted: ExitCode | None, form: Format = Format.TEXT, named_target: str = "") -> None:
-    """What a run ended as, the journal's place, the next command (for the target as it was named); the exit code."""
+def report(outcome: Outcome, interrupted: ExitCode | None, form: Format, again: str = "") -> NoReturn:
+    """What a run ended as, the journal's place, how to undo it (`again` names the target); the exit code."""
     from latencydoctor.report import machine
 
     if form is Format.JSON:
         streams.write(machine.dump({"run": replace(outcome, error=None)}))
     else:
-        _show(outcome, named_target)
+        _show(outcome, again)
     outcome.raise_error()
     raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)
 
 
-def on_target(named: str) -> str:
-    """The option that names the target again, as a shell takes it; empty where the configuration names it."""
-    return f" --target {shlex.quote(named)}" if named else ""
+def nothing(found: NothingToDo, form: Format) -> NoReturn:
+    """Why there is nothing to do; exit code 0."""
+    from latencydoctor.report import change, machine
+
+    if form is Format.JSON:
+        streams.write(machine.dump({"nothing_to_do": found}))
+    else:
+        change.show_nothing(found, streams.stdout())
+    raise typer.Exit(ExitCode.OK)
 
 
-def _show(outcome: Outcome, named_target: str) -> None:
+def _show(outcome: Outcome, again: str) -> None:
     from latencydoctor.report import change
     from latencydoctor.report.canary import show_trial
     from latencydoctor.report.foreign import clean
@@ -49,5 +55,5 @@ def _show(outcome: Outcome, named_target: str) -> None:
     console.print(f"run {outcome.run_id} {outcome.state.value}: {clean(outcome.reason)}", soft_wrap=True)
     console.print(f"journal {outcome.journal}", soft_wrap=True)
     if outcome.state.value in ("kept", "held", "applied") and outcome.kind == "apply":
-        undo = f"latencydoctor rollback {outcome.run_id}{on_target(named_target)}"
+        undo = f"latencydoctor rollback {outcome.run_id}{again}"
         console.print(f"to undo it: {undo}", soft_wrap=True)

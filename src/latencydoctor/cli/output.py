@@ -44,8 +44,25 @@ def _text(result: Diagnosis, output: Path | None, *, verbose: bool) -> None:
     document(console.file.getvalue(), output)
 
 
-def document(text: str, output: Path | None) -> None:
-    """A finished text to stdout, or to a file; `KnownError` when the file cannot be written."""
+def refuse_unwritable(**named: Path | None) -> None:
+    """`KnownError` for the option with a file that could not be written, before anything long is begun for it."""
+    for option, path in named.items():
+        if path is None:
+            continue
+        folder = path.resolve().parent
+        if path.is_dir():
+            reason = os.strerror(errno.EISDIR)
+        elif not folder.is_dir():
+            reason = f"there is no folder {folder}"
+        elif not os.access(path if path.exists() else folder, os.W_OK):
+            reason = os.strerror(errno.EACCES)
+        else:
+            continue
+        raise KnownError(f"cannot write {path}: {reason}", hint=f"Name another file with --{option}.")
+
+
+def document(text: str, output: Path | None, option: str = "output") -> None:
+    """A finished text to stdout, or to the file that `option` names; `KnownError` when it cannot be written."""
     if output is None:
         streams.write(text)
         return
@@ -53,7 +70,7 @@ def document(text: str, output: Path | None) -> None:
         _keep(text if text.endswith("\n") else text + "\n", output)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        hint = "Make room there, or name another file with --output." if full else "Name another file with --output."
+        hint = f"{'Make room there, or name' if full else 'Name'} another file with --{option}."
         raise KnownError(f"cannot write {output}: {error.strerror or error}", hint=hint) from error
 
 

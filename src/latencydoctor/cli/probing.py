@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from latencydoctor.cli import sources_wiring, wiring
 from latencydoctor.content.everything import Content
@@ -17,9 +16,8 @@ from latencydoctor.model.readings import Readings
 _DEADLINE_S = 5.0
 
 
-def probe(config: Path | None, prometheus: str, triton: str, torchserve: str = "") -> Probed:
+def probe(request: wiring.DiagnoseRequest) -> Probed:
     """Ask all sources; what goes wrong becomes a line, not an error."""
-    request = wiring.DiagnoseRequest(config=config, prometheus=prometheus, triton=triton, torchserve=torchserve)
     configuration = wiring.load_configuration(request)
     return Probed(configuration.path, tuple(_probes(configuration)))
 

@@ -234,10 +234,35 @@ def _host(url: str) -> str:
         return ""
 
 
-def read_bundle(path: Path) -> Collected:
-    """What `--save` stored."""
+_OF_SOURCES = {
+    "prometheus": "--prometheus",
+    "metrics_urls": "--metrics-url",
+    "scrapes": "--scrapes",
+    "every": "--every",
+    "triton": "--triton",
+    "torchserve": "--torchserve",
+    "logs": "--log",
+    "selector": "--selector",
+    "model": "--model",
+    "at": "--at",
+    "since": "--since",
+    "baseline": "--baseline",
+    "redact_prompts": "--redact-prompts",
+}
+"""What is asked of sources, and so settled for good in a bundle: the option by its field of a request."""
+
+
+def read_bundle(request: DiagnoseRequest, path: Path) -> Collected:
+    """What `--save` stored; `UsageError` for an option that would seem to have chosen something in it."""
     from latencydoctor.sources.bundle import read
 
+    plain = DiagnoseRequest()
+    asked = [option for field, option in _OF_SOURCES.items() if getattr(request, field) != getattr(plain, field)]
+    if asked:
+        raise UsageError(
+            f"{', '.join(asked)} {'needs' if len(asked) == 1 else 'need'} a source to ask",
+            hint="A bundle holds what it was saved with: leave out the one or the other.",
+        )
     return read(path)
 
 

@@ -53,7 +53,7 @@ def flash_crowd(request: DrillRequest, observer: Observer) -> Drilled:
 def write_report(record: IncidentRecord, path: Path) -> None:
     """The incident report: JSON for a name that ends in .json, else Markdown."""
     text = machine.dump(record) if path.suffix == ".json" else markdown.incident(record)
-    output.document(text, path)
+    output.document(text, path, "report")
 
 
 class _Doctor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,25 +84,22 @@ def plan(
       latencydoctor plan batch-floor -o plan.json && latencydoctor apply plan.json
     """
     from latencydoctor.app.treat import Asked, make_plan
+    from latencydoctor.cli import following, wiring
     from latencydoctor.cli import output as out
-    from latencydoctor.cli import wiring
     from latencydoctor.model.remedy import NothingToDo
     from latencydoctor.remedy import catalog
     from latencydoctor.remedy.plan_file import plan_to_json
-    from latencydoctor.report import change, machine
+    from latencydoctor.report import change
 
     catalog.find(fix)
+    out.refuse_unwritable(output=output)
     request = _request(config, content, prometheus, selector, model, bundle)
     treatment = wiring.treatment(request, target, wiring.silent)
     unfinished.warn(treatment.tools.history)
     asked = Asked(cache=treatment.tools.cache, force=force, builds=treatment.tools.builds)
     planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis(), asked)
     if isinstance(planned, NothingToDo):
-        if form is Format.JSON:
-            streams.write(machine.dump({"nothing_to_do": planned}))
-        else:
-            change.show_nothing(planned, streams.stdout())
-        raise typer.Exit(ExitCode.OK)
+        outcome_page.nothing(planned, form)
     if output is not None:
         out.document(plan_to_json(planned), output)
     if form is Format.JSON:
@@ -109,8 +107,8 @@ def plan(
     else:
         change.show_plan(planned, streams.stdout())
     if output is not None:
-        following = f"latencydoctor apply {output}{outcome_page.on_target(target)}"
-        streams.stderr().print(f"plan written to {output}; next: {following}", soft_wrap=True)
+        after = f"latencydoctor apply {shlex.quote(str(output))}{following.of_change(request, target)}"
+        streams.stderr().print(f"plan written to {output}; next: {after}", soft_wrap=True)
     raise typer.Exit(ExitCode.FOUND if detailed_exitcode else ExitCode.OK)
 
 
@@ -151,7 +149,7 @@ def apply(
       latencydoctor apply plan.json --prometheus http://prometheus:9090
     """
     from latencydoctor.app import treat
-    from latencydoctor.cli import wiring
+    from latencydoctor.cli import following, wiring
     from latencydoctor.cli.approval import ask, reader
     from latencydoctor.cli.interrupts import Interrupts
     from latencydoctor.remedy.plan_file import plan_from_json
@@ -174,7 +172,7 @@ def apply(
     ask("Apply this plan?", yes=yes)
     with interrupts:
         outcome = treat.apply(chosen, treatment.tools, cautious)
-    outcome_page.report(outcome, interrupts.code, form, target)
+    outcome_page.report(outcome, interrupts.code, form, following.of_change(request, target))
 
 
 def rollback(
@@ -183,6 +181,7 @@ def rollback(
         bool, typer.Option("--force", help="Also when the state before was measured worse than now.")
     ] = False,
     yes: YesOption = False,
+    form: FormatOption = Format.TEXT,
     config: ConfigOption = None,
     target: TargetOption = "",
     prometheus: PrometheusOption = "",
@@ -190,13 +189,21 @@ def rollback(
     model: ModelOption = "",
     content: ContentOption = None,
 ) -> None:
-    """Bring back the state from before a run, prove it by digest, and measure again."""
+    """Bring back the state from before a run, prove it by digest, and measure again.
+
+    Exits 0 when the state from before is there (or nothing is to be rolled
+    back), 4 when it was measured worse than now, 5 when it was refused, 7 when
+    it failed.
+
+    Examples:
+      latencydoctor rollback
+      latencydoctor rollback RUN --yes --format json
+    """
     from latencydoctor.app import treat
     from latencydoctor.cli import wiring
     from latencydoctor.cli.approval import ask
     from latencydoctor.cli.interrupts import Interrupts
     from latencydoctor.model.remedy import NothingToDo
-    from latencydoctor.report import change
 
     interrupts = Interrupts()
     request = _request(config, content, prometheus, selector, model)
@@ -205,9 +212,8 @@ def rollback(
     with interrupts:
         outcome = treat.rollback(treatment.tools, run_id, force=force)
     if isinstance(outcome, NothingToDo):
-        change.show_nothing(outcome, streams.stdout())
-        raise typer.Exit(ExitCode.OK)
-    outcome_page.report(outcome, interrupts.code)
+        outcome_page.nothing(outcome, form)
+    outcome_page.report(outcome, interrupts.code, form)
 
 
 @runs_app.callback(invoke_without_command=True)

@@ -29,7 +29,6 @@ from latencydoctor.content.everything import Content, read_everything
 from latencydoctor.content.locate import locate
 from latencydoctor.diagnosis.rank import Knowledge
 from latencydoctor.diagnosis.rank import diagnose as conclude
-from latencydoctor.errors import UsageError
 from latencydoctor.evidence.assemble import assemble
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.diagnosis import Diagnosis
@@ -103,9 +102,7 @@ def observe(request: DiagnoseRequest, observer: Observer = silent) -> Observed:
 
 def _observe(request: DiagnoseRequest, configuration: Configuration, content: Content, observer: Observer) -> Observed:
     if request.bundle is not None:
-        if request.baseline:
-            raise UsageError("--baseline needs a source to ask", hint="A bundle holds the baseline it was saved with.")
-        collected = read_bundle(request.bundle)
+        collected = read_bundle(request, request.bundle)
     else:
         collected = collect_live(request, configuration, content, observer)
     return Observed(collected, assemble(collected, configuration.slo, content.signals))

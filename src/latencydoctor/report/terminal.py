@@ -12,7 +12,7 @@ from latencydoctor.model.remark import Remark
 from latencydoctor.report.foreign import clean, plain
 from latencydoctor.report.onset import on_screen
 from latencydoctor.report.suspects import beside_the_cause
-from latencydoctor.report.terminal_block import block, line
+from latencydoctor.report.terminal_block import LABEL_WIDTH, block, line
 from latencydoctor.report.units import amount, clock, span
 from latencydoctor.report.wording import before, compared, name, undone
 
@@ -51,9 +51,11 @@ def show(result: Diagnosis, console: Console, *, verbose: bool = False) -> None:
         rows.append(line("MISSING", _missing(result, verbose)))
     if verbose:
         rows.append(block("QUERIES", _queries(result)))
-    if result.next_command:
-        rows.append(line("NEXT", Text(result.next_command, style="bold cyan")))
     console.print(Group(*rows), soft_wrap=False)
+    if result.next_command:
+        # Never broken into lines, so that it can be copied.
+        label = (f"{'NEXT':<{LABEL_WIDTH}} ", "bold")
+        console.print(Text.assemble(label, (clean(result.next_command, limit=4000), "bold cyan")), soft_wrap=True)
 
 
 def _headline(result: Diagnosis) -> RenderableType:
@@ -194,7 +196,8 @@ def _missing(result: Diagnosis, verbose: bool) -> Text:
 
 
 def _is_in_part(gap: Gap) -> bool:
-    return gap.signal == "pages" or (gap.signal == "logs" and gap.reason is GapReason.DEADLINE)
+    """Whether it is what a source that was named gave up on, or gave only a part of."""
+    return gap.signal == "pages" or (gap.signal == "logs" and gap.reason is not GapReason.NOT_CONFIGURED)
 
 
 def _queries(result: Diagnosis) -> RenderableType:

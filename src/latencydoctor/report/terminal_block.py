@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-_LABEL_WIDTH = 9
+LABEL_WIDTH = 9
 
 
 def line(label: str, content: Text) -> RenderableType:
@@ -17,7 +17,7 @@ def line(label: str, content: Text) -> RenderableType:
 def block(label: str, content: RenderableType) -> RenderableType:
     """A label and whatever stands beside it."""
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
+    grid.add_column(width=LABEL_WIDTH, no_wrap=True)
     grid.add_column(ratio=1)
     grid.add_row(Text(label, style="bold"), content)
     return grid
