@@ -29,7 +29,8 @@ def replicas_needed(
 ) -> Need:
     """What the queue model says, from the figures of so many replicas under this batching.
 
-    The SLO is one of what `front` shows; without one the front end follows from the figures.
+    The SLO is held to what requests take, not to what a histogram shows of it, which ends at its last bound. Without
+    `front` the front end follows from the figures.
     """
     found = _scenario(measured, times, batching, replicas, front)
     return found if isinstance(found, Need) else _told(replicas_for(found, slo_p99_ms), slo_p99_ms)
@@ -73,7 +74,7 @@ def _scenario(
     if isinstance(found, str):
         return Need(None, f"how many are needed is not known: {found}")
     seen = front_of(measured) if front is None else front
-    return replace(found[0], outside_ms=seen.outside_ms, bounds_ms=seen.bounds_ms)
+    return replace(found[0], outside_ms=seen.outside_ms)
 
 
 def arriving(measured: Mapping[str, float], depth: Measure | None) -> tuple[Mapping[str, float], str]:

@@ -79,8 +79,9 @@ def _p99(latencies_ms: Sequence[float], scenario: Scenario) -> float | None:
     settled = sorted(value + scenario.outside_ms for value in latencies_ms[round(len(latencies_ms) * SETTLING_SHARE) :])
     if not settled:
         return None
-    if scenario.bounds_ms:
-        return shown_ms(settled, 0.99, scenario.bounds_ms, scenario.hit_ratio, scenario.hit_ms)
+    shown = shown_ms(settled, 0.99, scenario.bounds_ms, scenario.hit_ratio, scenario.hit_ms)
+    if shown is not None:
+        return shown
     if scenario.hit_ratio >= 0.99:
         return scenario.hit_ms
     return percentile(settled, (0.99 - scenario.hit_ratio) / (1 - scenario.hit_ratio))

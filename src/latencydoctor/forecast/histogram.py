@@ -18,10 +18,10 @@ _BOUND = re.compile(r"e2e_bound_\d{1,4}_ms")
 
 def shown_ms(
     ascending: Sequence[float], ratio: float, bounds_ms: Sequence[float], hit_ratio: float = 0.0, hit_ms: float = 0.0
-) -> float:
+) -> float | None:
     """What Prometheus' `histogram_quantile` makes of these latencies (ms), of which a cache answers some beside.
 
-    `bounds_ms` are the finite upper bounds, ascending, at least one; above the last it shows the last.
+    `bounds_ms` are the finite upper bounds, ascending. None above the last: there it shows the last, whatever it is.
     """
     below_ms, counted = 0.0, 0.0
     for bound_ms in bounds_ms:
@@ -30,7 +30,7 @@ def shown_ms(
         if reached >= ratio:
             return below_ms + (bound_ms - below_ms) * (ratio - counted) / (reached - counted)
         below_ms, counted = bound_ms, reached
-    return bounds_ms[-1]
+    return None
 
 
 def around_ms(value_ms: float, bounds_ms: Sequence[float]) -> tuple[float, float | None]:

@@ -82,10 +82,10 @@ class Outcome:
     bounds_ms: tuple[float, ...] = ()
 
     def percentile_ms(self, ratio: float) -> float:
-        """Of all requests, those included that a cache answered, as whoever measures them will see it."""
-        if self.bounds_ms:
-            return shown_ms(self.latencies_ms, ratio, self.bounds_ms, self.hit_ratio, self.hit_ms)
-        return self.exact_ms(ratio)
+        """Of all requests, those included that a cache answered, as whoever measures them will see it; exactly where
+        the histogram has no bound above it."""
+        shown = shown_ms(self.latencies_ms, ratio, self.bounds_ms, self.hit_ratio, self.hit_ms)
+        return self.exact_ms(ratio) if shown is None else shown
 
     def exact_ms(self, ratio: float) -> float:
         """The same as each of them took, without a histogram between."""

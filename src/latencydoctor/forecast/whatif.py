@@ -134,11 +134,12 @@ def _p99_read(front: Front, found: Estimate) -> str:
     if found.p99_ms is None or found.exact_p99_ms is None or not front.bounds_ms:
         return ""
     exact_ms = found.exact_p99_ms
+    if exact_ms > front.bounds_ms[-1]:
+        return f", which has no bound above {front.bounds_ms[-1]:g} ms and cannot"
     if abs(found.p99_ms.value / exact_ms - 1) < TELLING_RATIO:
         return ""
     low_ms, high_ms = around_ms(exact_ms, front.bounds_ms)
-    between = f"above {low_ms:g} ms" if high_ms is None else f"between {low_ms:g} and {high_ms:g} ms"
-    return f" ({exact_ms:.0f} ms by itself, but it has no bound {between})"
+    return f" ({exact_ms:.0f} ms by itself, but it has no bound between {low_ms:g} and {high_ms:g} ms)"
 
 
 def _latency(signal: str, measured: Mapping[str, float], found: Estimate, band: Band | None, at: str) -> Prediction:

@@ -8,6 +8,7 @@ import pytest
 
 from latencydoctor.app.sizing import arriving, instances_needed, replicas_needed
 from latencydoctor.forecast.curve import BatchTime
+from latencydoctor.forecast.front import Front
 from latencydoctor.forecast.queue import Batching
 from latencydoctor.model.evidence import Measure
 from tests.unit.builders import WINDOW, measure
@@ -21,6 +22,12 @@ def test_two_hold_what_one_cannot() -> None:
     found = replicas_needed(SATURATED, TIMES, BATCHING, 1, 1000.0)
     assert found.replicas == 2
     assert found.told.startswith("at 340 requests/s 2 replicas hold p99 below 1,000 ms: p99 about ")
+
+
+def test_a_histogram_that_ends_below_the_slo_does_not_hold_it() -> None:
+    plain = replicas_needed({**SATURATED, "request_rate_rps": 530.0}, TIMES, BATCHING, 1, 300.0)
+    ends = Front(0.12, 0.0, (50.0, 100.0))
+    assert replicas_needed({**SATURATED, "request_rate_rps": 530.0}, TIMES, BATCHING, 1, 300.0, ends) == plain
 
 
 def test_more_traffic_needs_more() -> None:

@@ -47,9 +47,11 @@ def test_it_is_read_as_promql_reads_it(ratio: float) -> None:
     assert with_hits == pytest.approx(read([*hits, *latencies_ms], ratio), rel=1e-6)
 
 
-def test_above_the_last_bound_the_last_is_shown() -> None:
+def test_above_the_last_bound_nothing_is_shown_of_it() -> None:
     slow = [900.0] * 100
-    assert shown_ms(slow, 0.99, BOUNDS_MS) == pytest.approx(read(slow, 0.99)) == 300.0
+    assert read(slow, 0.99) == 300.0, "which is no latency that anybody had"
+    assert shown_ms(slow, 0.99, BOUNDS_MS) is None
+    assert shown_ms(slow, 0.99, ()) is None
 
 
 def test_latencies_that_lie_close_together_are_shown_at_the_end_of_their_bucket() -> None:

@@ -159,6 +159,14 @@ def test_p99_is_told_as_the_histogram_will_show_it_that_measures_it() -> None:
     assert seen["capacity_rps"] == plain["capacity_rps"]
 
 
+def test_what_the_histogram_cannot_show_is_told_as_it_is() -> None:
+    """Else a plan would promise 75 ms wherever the histogram ends there."""
+    plain = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(outside_ms=5.0))}
+    seen = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(0.0, 5.0, BOUNDS_MS[:2]))}
+    assert seen["e2e_p99_ms"].after == plain["e2e_p99_ms"].after
+    assert "histogram shows it, which has no bound above 75 ms and cannot" in seen["e2e_p99_ms"].method
+
+
 def test_bounds_close_to_p99_are_not_worth_a_word() -> None:
     fine = tuple(float(bound) for bound in range(10, 500, 2))
     plain = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(outside_ms=5.0))}
