@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
+import os
 import resource
 import struct
 import tempfile
@@ -22,6 +25,7 @@ from latencydoctor.stack.encoder.tokenize import Tokens
 from latencydoctor.stack.endpoints import Ports, endpoints_for
 from latencydoctor.stack.faq_entries import load_entries
 from latencydoctor.stack.gateway.effective import SettingsFile
+from latencydoctor.stack.gateway.events import EventLog, unhindered
 from latencydoctor.stack.gateway.inference import InferenceError, TritonModel
 from latencydoctor.stack.gateway.process import RunningGateway, listen, listen_privately, serve
 from latencydoctor.stack.gateway.turns import ServingFile
@@ -103,6 +107,27 @@ def test_replicas_that_could_not_be_read_stay_and_are_read_later(tmp_path: Path)
     assert list(found.serving) == ["a:1", "b:2"]
     assert found.changed()
     assert list(found.serving) == ["a:1", "b:2", "c:3"]
+
+
+def test_a_log_that_is_not_read_for_now_holds_nothing_up() -> None:
+    """As by a supervisord that is stopped, or waits for its disk: a pipe holds 64 kB."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as log, os.fdopen(writing, "w") as plain:
+        stream = unhindered(plain)
+        events = EventLog(stream, itertools.count(1.0, 2.0).__next__, lambda _: None)
+        for number in range(2000):
+            events.emit("INFO", "many", "x" * 100, number=number)
+        os.set_blocking(reading, False)
+        kept = log.read().splitlines()
+        assert [json.loads(line)["number"] for line in kept] == list(range(len(kept)))
+        assert 100 < len(kept) < 2000
+        events.emit("INFO", "many", "read again", number=7)
+        assert json.loads(log.read())["message"] == "read again"
+
+
+def test_a_log_that_is_no_pipe_stays_what_it_is(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as stream:
+        assert unhindered(stream) is stream
 
 
 class Failing(RunningGateway):

@@ -99,6 +99,18 @@ def test_a_build_that_changed_on_its_shelf_is_not_placed(tmp_path: Path, models:
     assert [path.name for path in models.iterdir()] == ["1"]
 
 
+def test_a_build_that_could_not_be_taken_out_again_is_not_placed(tmp_path: Path, models: Path, shelf: Path) -> None:
+    """What is taken out is told by its files: with one more it would stay for good."""
+    (shelf / "notes.txt").write_text("mine")
+    with pytest.raises(KnownError, match=r"holds other files than a build has: notes\.txt"):
+        version(tmp_path, build_in(shelf)).ensure(MODEL)
+    (shelf / "notes.txt").unlink()
+    (shelf / "model.py").unlink()
+    with pytest.raises(KnownError, match=r"holds other files than a build has: model\.py"):
+        version(tmp_path, build_in(shelf)).ensure(MODEL)
+    assert [path.name for path in models.iterdir()] == ["1"]
+
+
 def test_links_are_not_followed(tmp_path: Path, models: Path, shelf: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "1").mkdir(parents=True)

@@ -15,6 +15,7 @@ from latencydoctor.stack import (
     endpoints,
     faq_entries,
     host,
+    lifecycle,
     logs,
     monitoring,
     profile,
@@ -70,6 +71,23 @@ def test_a_state_folder_is_private_even_when_it_was_not(tmp_path: Path) -> None:
     made.state.mkdir(mode=0o755)
     made.create()
     assert made.state.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_something_else_is_not_purged(tmp_path: Path) -> None:
+    """`/` and `/var` have a folder `run`, too."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "precious").write_text("mine")
+    with pytest.raises(KnownError, match="is not the state folder of a stack"):
+        lifecycle.down(Layout(tmp_path), purge=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "run"]
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_a_folder_that_a_stack_began_with_is_purged(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "state")
+    layout.create()
+    lifecycle.down(layout, purge=True)
+    assert not layout.state.exists()
 
 
 def test_a_link_is_no_state_folder(tmp_path: Path) -> None:

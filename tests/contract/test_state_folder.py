@@ -9,11 +9,14 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from latencydoctor.errors import KnownError, Refused
+from latencydoctor.model.effects import Effect
 from latencydoctor.targets.state_folder import LOCK, SETTINGS, Endpoints, StateFolder
 
 HOLD = """
@@ -113,6 +116,23 @@ def test_a_full_disk_leaves_the_old_file(folder: StateFolder, monkeypatch: pytes
     with pytest.raises(KnownError, match="No space left"):
         folder.replace(SETTINGS, "a: 2\n")
     assert [path.name for path in folder.path.iterdir()] == [SETTINGS]
+    assert folder.read(SETTINGS) == "a: 1\r\n"
+
+
+def test_a_disk_that_takes_nothing_more_is_one_line(folder: StateFolder) -> None:
+    """A file system that met an error is read-only from one moment to the next, and nothing can be cleared either."""
+    broken = False
+
+    @contextmanager
+    def effects(effect: Effect) -> Iterator[None]:
+        nonlocal broken
+        broken = broken or effect is Effect.FILE_SYNC
+        if broken:
+            raise OSError(errno.EROFS, "Read-only file system")
+        yield
+
+    with pytest.raises(KnownError, match="Read-only file system"):
+        StateFolder(folder.path, effects).replace(SETTINGS, "a: 2\n")
     assert folder.read(SETTINGS) == "a: 1\r\n"
 
 

@@ -138,6 +138,13 @@ def test_a_controller_that_is_gone_says_no_reason() -> None:
     assert read_reason("http://127.0.0.1:9/metrics") == ""
 
 
+@pytest.mark.parametrize("number", [b"1e999", b"..", b"1e", b"-"])
+def test_a_page_with_odd_numbers(page: str, answer: type[Answering], number: bytes) -> None:
+    answer.body = b"stack_settings_generation " + number + b"\n"
+    with pytest.raises(KnownError, match="stack_settings_generation"):
+        read_controller(page)
+
+
 def test_a_page_without_the_numbers(page: str, answer: type[Answering]) -> None:
     answer.status, answer.body = 404, b"not here"
     with pytest.raises(KnownError, match="answered 404 without stack_settings_generation"):

@@ -54,9 +54,12 @@ def run(scenario: Scenario, edges: Edges, *, prove_rollback: bool = False) -> Dr
         return tell(course)
     finally:
         edges.observer(Progress("teardown", "stopping load and stack"))
-        if load is not None:
-            load.stop(drain=False)
-        edges.patient.down()
+        try:
+            if load is not None:
+                load.stop(drain=False)
+        finally:
+            # Also on another Ctrl-C meanwhile.
+            edges.patient.down()
 
 
 def _load_plan(scenario: Scenario, place: Place) -> LoadPlan:

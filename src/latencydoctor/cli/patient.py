@@ -25,6 +25,7 @@ class BundledPatient:
 
     def __init__(self, state: Path) -> None:
         self._layout: Layout = locate(state)
+        self._begun = False
         self._endpoints: Endpoints | None = None
         self._going_on: faults.CacheTrouble | faults.BusyNeighbour | None = None
 
@@ -43,6 +44,7 @@ class BundledPatient:
             from latencydoctor.stack.quantise import shelf
 
             shelf.make(lambda line: observer(_told("quantise", line)))
+        self._begun = True
         self._layout.create()
         stack_settings.save(self._layout.settings, settings)
         self._endpoints = lifecycle.up(self._layout, UpOptions(), lambda part, line: observer(_told(part, line)))
@@ -90,10 +92,11 @@ class BundledPatient:
         return float(result[0]["value"][1]) if result else 0.0
 
     def down(self) -> None:
-        """End the fault and every part; the state folder stays."""
+        """End the fault and every part, where any was begun; the state folder stays."""
         if self._going_on is not None:
             self._going_on.end()
-        lifecycle.down(self._layout)
+        if self._begun:
+            lifecycle.down(self._layout)
 
     def _running(self) -> Endpoints:
         if self._endpoints is None:

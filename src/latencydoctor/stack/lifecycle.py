@@ -129,12 +129,14 @@ def down(layout: Layout, tell: Observer = silent, *, purge: bool = False) -> boo
     """
     if not layout.state.is_dir():
         return False
-    if not layout.run.is_dir():
+    # Other folders have a `run` as well, `/` and `/var` for two; all of it would go with `purge`.
+    if not all(folder.is_dir() for folder in (layout.run, layout.models, layout.valkey)):
         raise KnownError(f"{layout.state} is not the state folder of a stack", hint="Name another one with --state.")
-    with _locked(layout, tell):
-        ended = _stop(layout, tell)
-    if purge:
-        shutil.rmtree(layout.state)
+    with _disk_errors(layout.state):
+        with _locked(layout, tell):
+            ended = _stop(layout, tell)
+        if purge:
+            shutil.rmtree(layout.state)
     return ended
 
 

@@ -30,8 +30,8 @@ class ControllerState:
 def read_controller(url: str) -> ControllerState:
     """The controller's word; KnownError when its page cannot be read or lacks the numbers."""
     status, body = _get(url)
-    found = {name: float(value) for name, value in _SAMPLE.findall(body)}
     try:
+        found = {name: float(value) for name, value in _SAMPLE.findall(body)}
         in_effect = int(found["stack_settings_generation"])
         return ControllerState(
             in_effect,
@@ -41,6 +41,11 @@ def read_controller(url: str) -> ControllerState:
     except KeyError as error:
         raise KnownError(
             f"{url} answered {status} without {error.args[0]}", hint="Is it the controller of this version?"
+        ) from error
+    except (ValueError, OverflowError) as error:
+        raise KnownError(
+            f"{url} answered {status} with odd numbers in stack_settings_generation or beside it: {error}",
+            hint="Is it the controller of this version?",
         ) from error
 
 

@@ -133,7 +133,8 @@ class GuardedFolder:
                 with self.effects(Effect.FILE_ENTRY_SYNC):
                     os.fsync(parent)
             except OSError as error:
-                self._remove(folder, temporary)
+                with suppress(OSError):  # a disk with errors takes nothing more; the next run clears it
+                    self._remove(folder, temporary)
                 raise KnownError(
                     f"{self.path / name} cannot be written: {error.strerror}",
                     hint="Make room or fix the folder's rights; the file is as it was.",

@@ -90,6 +90,11 @@ class PlacedVersion:
             build = self._find()
             if build.drop_upper_ratio >= MAX_DROP_RATIO:
                 raise Refused(f"the INT8 build may lose {build.drop_upper_ratio:.2%} of top-1", hint="Stay with fp32.")
+            if odd := BUILD_FILES ^ {name for name, _, _ in build.files}:
+                raise KnownError(
+                    f"{build.folder} holds other files than a build has: {', '.join(sorted(odd))}",
+                    hint="Make it anew: `latencydoctor quantise --again`.",
+                )
             self._assemble(root, build)
             with self._effects(Effect.VERSION_PLACE):
                 os.rename(TEMPORARY, VERSION, src_dir_fd=root, dst_dir_fd=versions)

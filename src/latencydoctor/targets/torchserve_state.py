@@ -153,8 +153,8 @@ def parsed(text: str) -> Registration:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is one of YAML, too.
-    return json.dumps(text)
+    # A JSON string is one of YAML, too, but for what JSON escapes as two halves.
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _entries(told: object) -> list[Mapping[str, object]]:

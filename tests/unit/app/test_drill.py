@@ -183,6 +183,18 @@ def test_ctrl_c_in_the_middle_tears_everything_down(monkeypatch: pytest.MonkeyPa
     assert stage.scene.calls[-2:] == ["stop", "down"]
 
 
+def test_a_second_ctrl_c_while_the_load_ends_leaves_no_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    def interrupt(_self: FakeLoad, *, drain: bool = True) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeLoad, "stop", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stage.run()
+    assert stage.scene.calls[-1] == "down"
+
+
 def test_a_crowd_that_is_the_incident_is_at_least_five_times_the_calm_traffic() -> None:
     for fault in ("batching", "none", "saturation", "throttled", "slow-preprocessing"):
         assert find(fault).crowd_rps >= 5 * find(fault).calm_rps

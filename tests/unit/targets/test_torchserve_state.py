@@ -78,7 +78,7 @@ def test_a_queue_that_is_not_told_is_not_an_empty_one() -> None:
     assert version.waiting is None
 
 
-@pytest.mark.parametrize("archive", ["tiny-1.0.mar", "https://store.example/a b?c=d&e='f'", 'quo"ted.mar'])
+@pytest.mark.parametrize("archive", ["tiny-1.0.mar", "https://store.example/a b?c=d&e='f'", 'quo"ted.mar', "Ü 😀.mar"])
 def test_settings_say_the_same_there_and_back(archive: str) -> None:
     registration = replace(REGISTRATION, archive=archive, model="a: b #c")
 

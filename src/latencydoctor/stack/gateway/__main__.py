@@ -15,7 +15,7 @@ from latencydoctor.errors import LatencyDoctorError
 from latencydoctor.stack import endpoints as addresses
 from latencydoctor.stack.faq_entries import load_entries
 from latencydoctor.stack.gateway.app import MAX_INFLIGHT
-from latencydoctor.stack.gateway.events import time_text
+from latencydoctor.stack.gateway.events import time_text, unhindered
 from latencydoctor.stack.gateway.process import RunningGateway, listen, listen_privately, serve
 from latencydoctor.stack.layout import locate
 
@@ -41,6 +41,7 @@ def main() -> int:
     """Serves until SIGTERM; 1 when it cannot start, with the reason as a line of the log."""
     arguments = _arguments()
     _allow_many_connections()
+    sys.stdout = unhindered(sys.stdout)
     try:
         layout = locate(arguments.state)
         endpoints = addresses.load(layout.endpoints)

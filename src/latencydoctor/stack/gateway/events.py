@@ -6,13 +6,16 @@ second are folded into one line that carries their `count` and the largest of ea
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import BinaryIO, TextIO, cast
 
 PERIOD_S = 1.0
 
@@ -20,6 +23,19 @@ PERIOD_S = 1.0
 def time_text(timestamp_s: float) -> str:
     """RFC 3339 in UTC with milliseconds, from seconds since 1970."""
     return datetime.fromtimestamp(timestamp_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def unhindered(stream: TextIO) -> TextIO:
+    """The stream; where it is a pipe, one whose lines are lost rather than waited for while nobody reads it.
+
+    A line of an event is far shorter than what a pipe takes whole or not at all.
+    """
+    descriptor = stream.fileno()
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        return stream
+    stream.flush()
+    os.set_blocking(descriptor, False)
+    return io.TextIOWrapper(cast(BinaryIO, io.FileIO(descriptor, "w", closefd=False)), "utf-8", write_through=True)
 
 
 @dataclass(slots=True)
