@@ -40,6 +40,11 @@ WINDOW = Window(1_800_000_000.0, 1_800_000_060.0)
 QUERY = RangeQuery("x", "", "up", WINDOW, 20.0)
 
 
+def at(index: int) -> float:
+    """The moment of a point of that query."""
+    return WINDOW.start_s + index * QUERY.step_s
+
+
 def discover(url: str, deadline_s: float = 5.0, **more: object) -> LatencyDoctorError:
     """The error that discovery ends with."""
     metrics = PrometheusMetrics(PrometheusSource(url, **more), deadline_s)  # type: ignore[arg-type]  # test shorthand
@@ -92,6 +97,11 @@ def hang_up(asked: Asked) -> None:
         (endless, CannotTell, "answer too large"),
         (reply(b"", "302 Found", location="http://192.0.2.1/login"), SourceError, "to another host (192.0.2.1)"),
         (reply(b"", "302 Found", location="/again"), SourceError, "redirected: more than 3 times in a row"),
+        (reply(b"", "302 Found", location="http://127.0.0.1:999999/"), SourceError, "to what is no address"),
+        (reply(b"", "302 Found", location="http://[::1/"), SourceError, "to what is no address"),
+        (reply(b'{"data": [' + b"9" * 5000 + b"]}"), CannotTell, "the JSON is cut off or broken"),
+        (reply(b'{"data": \xff}', kind="application/json; charset=undefined"), CannotTell, "the JSON is cut off"),
+        (reply(b'{"error": ' + b"9" * 5000 + b"}", "500 Oops"), CannotTell, "error status: HTTP 500"),
     ],
 )
 def test_what_is_no_working_prometheus_is_told_apart(
@@ -186,6 +196,11 @@ def test_a_redirect_on_the_same_host_is_followed() -> None:
         ([], GapReason.NO_SERIES),
         ([{"metric": {}, "values": [[1, "NaN"], [2, "+Inf"]]}], GapReason.NOT_A_NUMBER),
         ([{"metric": {}, "values": [[1, "1"]]}, {"metric": {"a": "b"}, "values": []}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[float("nan"), "1"]]}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[10**400, "1"]]}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[-1e17, "1"], [1, "2"]]}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[at(1), "1"], [at(1), "2"]]}], GapReason.BAD_ANSWER),
+        ([{"metric": {}, "values": [[at(2), "1"], [at(1), "2"]]}], GapReason.BAD_ANSWER),
         ([{"metric": {}, "values": [[1, "one"]]}], GapReason.BAD_ANSWER),
         ([{"metric": {}, "values": [["1", "1"]]}], GapReason.BAD_ANSWER),
         ([{"metric": {}, "values": [[1]]}], GapReason.BAD_ANSWER),
@@ -203,11 +218,26 @@ def test_strange_results_are_gaps(result: object, reason: GapReason) -> None:
 
 
 def test_nan_points_are_left_out_and_the_rest_kept() -> None:
-    values = [[1, "NaN"], [2, "3.5"], [3, "-Inf"], [4, "4"]]
+    values = [[at(0), "NaN"], [at(1), "3.5"], [at(2), "-Inf"], [at(3), "4"]]
     with stranger(reply(prometheus_json([{"metric": {}, "values": values}], "matrix"))) as server:
         readings = PrometheusMetrics(PrometheusSource(server.url)).collect([QUERY])
-    assert readings.series[0].times_s == (2.0, 4.0)
+    assert readings.series[0].times_s == (at(1), at(3))
     assert readings.series[0].values == (3.5, 4.0)
+
+
+def test_points_that_were_not_asked_for_are_left_out() -> None:
+    values = [[at(-90_000_000), "9"], [at(0), "1"], [at(3), "4"], [at(4), "9"]]
+    with stranger(reply(prometheus_json([{"metric": {}, "values": values}], "matrix"))) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect([QUERY])
+    assert readings.series[0].values == (1.0, 4.0)
+
+
+def test_a_range_that_a_front_end_moved_back_to_whole_steps_stands_for_the_moments_asked_for() -> None:
+    values = [[at(index) - 7.5, str(index)] for index in range(4)]
+    with stranger(reply(prometheus_json([{"metric": {}, "values": values}], "matrix"))) as server:
+        readings = PrometheusMetrics(PrometheusSource(server.url)).collect([QUERY])
+    assert readings.series[0].times_s == (at(0), at(1), at(2), at(3))
+    assert readings.series[0].values == (0.0, 1.0, 2.0, 3.0)
 
 
 def test_discovery_that_fails_half_way_does_not_guess_a_service() -> None:
@@ -225,9 +255,9 @@ def marked(query: str, expression: str, **labels: str) -> list[dict[str, object]
     """An element as the answer to the parts of a query that hold `expression`; nothing for the others."""
     parts = query.split("label_replace(\n")[1:]
     if not parts:
-        return [{"metric": labels, "value": [1, "1"]}] if expression in query else []
+        return [{"metric": labels, "value": [at(0), "1"]}] if expression in query else []
     return [
-        {"metric": {**labels, MARK: str(index)}, "value": [1, "1"]}
+        {"metric": {**labels, MARK: str(index)}, "value": [at(0), "1"]}
         for index, part in enumerate(parts)
         if expression in part
     ]

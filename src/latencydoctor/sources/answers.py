@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from latencydoctor.model.evidence import Fact, Gap, GapReason, Proof, Series
 from latencydoctor.model.readings import RangeQuery
 from latencydoctor.sources.transport import FailureKind, TransportError
+
+ON_TIME_S = 0.001
+"""Prometheus prints times to the millisecond."""
 
 MAX_POINTS = 12_000
 """More than Prometheus itself gives for one range query (11,000)."""
@@ -40,7 +44,7 @@ def parse_elements(result: object) -> tuple[Labelled, ...]:
 
 
 def read_range(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
-    """The one series a range query must give; points that are not finite numbers are left out."""
+    """The one series a range query must give; points that are no finite numbers or were not asked for are left out."""
     if not elements:
         return RangeAnswer(None, Gap(query.signal, GapReason.NO_SERIES, "the query gave nothing"), 0)
     count = len(elements)
@@ -53,6 +57,10 @@ def read_range(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
     if not finite:
         detail = "every point is NaN or infinite"
         return RangeAnswer(None, Gap(query.signal, GapReason.NOT_A_NUMBER, detail), count)
+    finite = _asked_for(query, finite)
+    if not finite or any(later <= earlier for (earlier, _), (later, _) in pairwise(finite)):
+        detail = "the points are not those of the range that was asked for"
+        return RangeAnswer(None, Gap(query.signal, GapReason.BAD_ANSWER, detail), count)
     series = Series(
         signal=query.signal,
         unit=query.unit,
@@ -82,6 +90,23 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def _asked_for(query: RangeQuery, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points at the query's moments.
+
+    VictoriaMetrics and the front ends of Thanos move a range back to whole steps, which their caches hold: such a point
+    stands for the moment less than a step after it.
+    """
+    start_s, step_s = query.window.start_s, query.step_s
+    last = round(query.window.length_s / step_s)
+    kept: list[tuple[float, float]] = []
+    for time_s, value in points:
+        index = math.ceil((time_s - ON_TIME_S - start_s) / step_s)
+        if 0 <= index <= last:
+            moment_s = start_s + index * step_s
+            kept.append((time_s if abs(time_s - moment_s) <= ON_TIME_S else moment_s, value))
+    return kept
+
+
 def _element(item: object) -> Labelled:
     if not isinstance(item, dict):
         raise _strange()
@@ -100,9 +125,12 @@ def _sample(pair: object) -> tuple[float, float]:
         raise _strange()
     try:
         # Values are text in Prometheus's JSON, because JSON has no NaN.
-        return float(pair[0]), float(str(pair[1]))
-    except ValueError as error:
+        time_s, value = float(pair[0]), float(str(pair[1]))
+    except (ValueError, OverflowError) as error:
         raise _strange() from error
+    if not math.isfinite(time_s):
+        raise _strange()
+    return time_s, value
 
 
 def _strange() -> TransportError:

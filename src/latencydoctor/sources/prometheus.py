@@ -196,7 +196,8 @@ def _guarded(ask: Callable[[], _Result]) -> _Result:
     """Ask, and turn what the client raises over a strange answer into our own words."""
     try:
         return ask()
-    except requests.JSONDecodeError as error:
+    except ValueError as error:
+        # Not only of JSON that is none: also of numbers without an end, and of an encoding that decodes nothing.
         raise TransportError(FailureKind.BROKEN, "the JSON is cut off or broken") from error
     except (KeyError, TypeError, IndexError) as error:
         raise TransportError(FailureKind.NOT_JSON, "the server sent JSON that is not Prometheus's") from error

@@ -132,6 +132,10 @@ class GuardedSession(requests.Session):
             request.data, request.params = request.params, {}
         return super().prepare_request(request)
 
+    def resolve_redirects(self, *_args: Any, **_kwargs: Any) -> Iterator[Any]:
+        """None: `send` follows them itself, and the library's own way breaks at an address that is none."""
+        return iter(())
+
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Send within the deadline and return an answer that was read completely; `TransportError` otherwise."""
         for _ in range(MAX_REDIRECTS + 1):
@@ -210,8 +214,12 @@ def _refuse_short(response: requests.Response, raw: object) -> None:
 
 
 def _redirected(request: requests.PreparedRequest, response: requests.Response) -> requests.PreparedRequest:
-    target = urljoin(request.url or "", response.headers["location"])
-    if origin_of(target) != origin_of(request.url or ""):
+    try:
+        target = urljoin(request.url or "", response.headers["location"])
+        elsewhere = origin_of(target) != origin_of(request.url or "")
+    except ValueError as error:
+        raise TransportError(FailureKind.REDIRECT, "to what is no address; it was not followed") from error
+    if elsewhere:
         host = plain(urlsplit(target).hostname or "nowhere", 100)
         raise TransportError(FailureKind.REDIRECT, f"to another host ({host}); it was not followed")
     following = request.copy()
@@ -237,7 +245,7 @@ def _reason(response: requests.Response, hide: Callable[[str], str]) -> str:
     """The server's own words, where it says them in Prometheus's form or TorchServe's."""
     try:
         answer = response.json()
-    except (requests.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return ""
     message = (answer.get("error") or answer.get("message")) if isinstance(answer, dict) else None
     return f": {plain(hide(message))}" if isinstance(message, str) and message else ""
