@@ -81,13 +81,22 @@ def parse_rfc3339(text: str) -> float | None:
     return None if parts is None else parts[0] - (parts[1] or 0.0)
 
 
+_FIRST_S, _LAST_S = 6.3e8, 7.3e9
+"""1990 to 2200: a stamp outside names no moment, such as the zero of Go's clock (year 1) or of one never set (1970)."""
+
+
+def real(moment_s: float) -> float | None:
+    """A moment as it is; None where no clock that was set can have stood."""
+    return moment_s if _FIRST_S <= moment_s <= _LAST_S else None
+
+
 def epoch_s(number: float) -> float | None:
     """A count since the epoch in seconds, milliseconds, microseconds or nanoseconds, told apart by its size."""
     if not 0 < number < 1e19:
         return None
     for scale in (1.0, 1e3, 1e6, 1e9):
-        # 1990 to 2200: no unit's count of one of these years is another unit's of any.
-        if 6.3e8 <= number / scale <= 7.3e9:
+        # No unit's count of one of these years is another unit's of any.
+        if real(number / scale) is not None:
             return number / scale
     return None
 
@@ -99,4 +108,4 @@ def parse_http_date(text: str) -> float | None:
         return None
     day, month, year, hms, zone = match.groups()
     midnight, clock = midnight_s(int(year), MONTHS[month], int(day)), clock_s(hms)
-    return None if midnight is None or clock is None else midnight + clock - offset_s(zone)
+    return None if midnight is None or clock is None else real(midnight + clock - offset_s(zone))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from latencydoctor.evidence.logs.clock import midnight_s
+from latencydoctor.evidence.logs.clock import midnight_s, real
 from latencydoctor.evidence.logs.draft import Draft
 
 FUTURE_SLACK_S: Final = 86_400.0
@@ -74,27 +74,30 @@ class Dating:
             if draft.exact and draft.outer_s is not None:
                 self._learn(program, naive_s - draft.outer_s)
             known = self._offsets.get(program)
-            draft.time_s = naive_s - (self._default(naive_s) if known is None else known)
+            draft.time_s = real(naive_s - (self._default(naive_s) if known is None else known))
             return
-        self._near_s = draft.naive_s - zone_s
-        self.dated(draft, self._near_s)
+        moment_s = draft.naive_s - zone_s
+        self._near_s = real(moment_s) or self._near_s
+        self.dated(draft, moment_s)
 
     def dated(self, draft: Draft, moment_s: float) -> None:
         """The line's own moment is known: it also tells the zone of a wrapper's local clock."""
-        draft.time_s = moment_s
-        if draft.outer_naive_s is not None:
+        draft.time_s = real(moment_s)
+        if draft.outer_naive_s is not None and draft.time_s is not None:
             self._learn("wrapper", draft.outer_naive_s - moment_s)
 
     def wrapped(self, draft: Draft) -> None:
         """The stamp in `draft.naive_s` is a wrapper's: when the line was taken over."""
         naive_s, zone_s = draft.naive_s, draft.zone_s
         if zone_s is not None:
-            draft.outer_s = self._near_s = naive_s - zone_s
-            draft.exact = True
+            moment_s = real(naive_s - zone_s)
+            if moment_s is not None:
+                draft.outer_s = self._near_s = moment_s
+                draft.exact = True
         elif not draft.exact:
             known = self._offsets.get("wrapper")
-            draft.outer_naive_s = naive_s
-            draft.outer_s = naive_s - (self._default(naive_s) if known is None else known)
+            draft.outer_s = real(naive_s - (self._default(naive_s) if known is None else known))
+            draft.outer_naive_s = None if draft.outer_s is None else naive_s
 
     def yearless(self, month: int, day: int, clock_s: float, draft: Draft) -> float | None:
         """A stamp without a year, as its own clock; None for dates that no year has."""
@@ -148,7 +151,7 @@ class Dating:
         if draft.outer_s is not None:
             self.boot_s = draft.outer_s - uptime_s
         elif self.boot_s is not None:
-            draft.time_s = self.boot_s + uptime_s
+            draft.time_s = real(self.boot_s + uptime_s)
 
     def learn(self, program: str, naive_s: float, moment_s: float) -> None:
         """A program's local clock stood at `naive_s` at about `moment_s`; used until a wrapper tells better."""

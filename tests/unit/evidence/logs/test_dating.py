@@ -43,6 +43,30 @@ def test_clock_may_run_a_day_ahead_even_over_the_turn_of_the_year() -> None:
     assert times(dating, "E0101 01:00:00.000000 41 a.cc:1] x") == [at("2027-01-01T01:00:00")]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"ts": "0001-01-01T00:00:00Z", "level": "warning", "msg": "x"}',
+        'time="0001-01-01T00:00:00Z" level=warning msg="x"',
+        "1970-01-01T00:00:12Z ERROR app: x",
+        "1970-01-01 00:00:12,000 ERROR app: x",
+        "0001-01-01T00:00:00+14:00 stderr F x",
+        "9999-12-31T23:59:59-12:00 ERROR app: x",
+        "999999y     Warning   Failed    pod/x   x",
+    ],
+)
+def test_the_zero_of_a_clock_is_no_moment_and_dates_no_other_line(line: str) -> None:
+    dating = Dating(NOW_S)
+    triton = "E1130 09:00:01.000000 17 server.cc:1] x"
+    assert times(dating, line, triton) == [None, at("2026-11-30T09:00:01")]
+
+
+def test_an_absurd_length_of_time_moves_no_beginning() -> None:
+    record = read(Dating(NOW_S), "18m (x5 over 999999y)     Warning   Failed    pod/x   x")
+    assert record.time_s == NOW_S - 18 * 60
+    assert record.began_s is None
+
+
 def test_year_comes_from_the_wrapper_whatever_the_file_s_time() -> None:
     dating = Dating(NOW_S)
     lines = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from latencydoctor.evidence.logs.clock import real
 from latencydoctor.evidence.logs.dating import Dating
 from latencydoctor.evidence.logs.draft import Draft
 
@@ -50,10 +51,10 @@ def _event(
     printed_s = dating.reference_s if draft.outer_s is None else draft.outer_s
     age_s = _age_s(age)
     if age_s is not None:
-        draft.time_s = printed_s - age_s
+        draft.time_s = real(printed_s - age_s)
     over_s = _age_s(over) if over else None
     if over_s is not None:
-        draft.began_s = printed_s - over_s
+        draft.began_s = real(printed_s - over_s)
     return f"{reason}: {message}"
 
 
