@@ -12,6 +12,7 @@ import json
 import os
 import tempfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,6 +26,14 @@ SCHEMA = 1
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_TEXT_BYTES = 256 * 1024 * 1024
 """Unpacked size accepted. Half an hour of 40 signals is 0.5 MB; a bomb unpacks a thousand to one."""
+
+MOST_WINDOWS = 10_000
+"""Far above the 720 that a range is cut into. Memory and time grow with their number, whatever the file's size."""
+
+SHORTEST_WINDOW_S = 0.001
+
+_LAST_S = 2.5e11
+"""In the year 9892; a calendar ends before 10000, and before 1970 nothing was measured."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -89,8 +98,11 @@ def load(text: bytes, path: Path) -> Collected:
 
 def _check(collected: Collected) -> None:
     """What types alone do not say."""
-    if collected.window_s <= 0:
-        raise RecordError("collected.window_s must be above 0")
+    if collected.window_s < SHORTEST_WINDOW_S:
+        raise RecordError(f"collected.window_s must be at least {SHORTEST_WINDOW_S:g}")
+    for where, moment_s in _moments(collected):
+        if moment_s is not None and not 0 <= moment_s <= _LAST_S:
+            raise RecordError(f"{where} is no moment of this age")
     named = [(f"series[{index}]", series) for index, series in enumerate(collected.series)]
     named += [(f"baseline_series[{index}]", series) for index, series in enumerate(collected.baseline_series)]
     for place, series in named:
@@ -99,6 +111,22 @@ def _check(collected: Collected) -> None:
             raise RecordError(f"{where} has {len(series.times_s)} times but {len(series.values)} values")
         if any(later <= earlier for earlier, later in zip(series.times_s, series.times_s[1:], strict=False)):
             raise RecordError(f"{where}.times_s must rise")
+    for index, series in enumerate(collected.series):
+        if series.times_s and collected.now_s - series.times_s[0] > MOST_WINDOWS * collected.window_s:
+            raise RecordError(
+                f"collected.series[{index}] begins more than {MOST_WINDOWS} windows before collected.now_s"
+            )
+
+
+def _moments(collected: Collected) -> Iterator[tuple[str, float | None]]:
+    """All times but those of series, each with its field."""
+    yield "collected.now_s", collected.now_s
+    if collected.baseline is not None:
+        yield "collected.baseline.start_s", collected.baseline.start_s
+        yield "collected.baseline.end_s", collected.baseline.end_s
+    for index, event in enumerate(collected.log_events):
+        yield f"collected.log_events[{index}].first_s", event.first_s
+        yield f"collected.log_events[{index}].last_s", event.last_s
 
 
 def _pack(text: bytes) -> bytes:
