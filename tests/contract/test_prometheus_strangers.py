@@ -195,6 +195,7 @@ def test_a_redirect_on_the_same_host_is_followed() -> None:
     [
         ([], GapReason.NO_SERIES),
         ([{"metric": {}, "values": [[1, "NaN"], [2, "+Inf"]]}], GapReason.NOT_A_NUMBER),
+        ([{"metric": {}, "values": [[1, "1e308"], [2, "-1e308"]]}], GapReason.NOT_A_NUMBER),
         ([{"metric": {}, "values": [[1, "1"]]}, {"metric": {"a": "b"}, "values": []}], GapReason.BAD_ANSWER),
         ([{"metric": {}, "values": [[float("nan"), "1"]]}], GapReason.BAD_ANSWER),
         ([{"metric": {}, "values": [[10**400, "1"]]}], GapReason.BAD_ANSWER),

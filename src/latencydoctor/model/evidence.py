@@ -80,6 +80,10 @@ INCIDENT_SIGNALS = frozenset({"e2e_p99_ms", "e2e_mean_ms", "error_ratio", "reque
 """The signals by which it is decided whether there is an incident."""
 
 
+LARGEST_VALUE = 1e100
+"""Nothing that is measured comes near it, in any unit; the squares of what is larger are no numbers any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """One signal over time: `values[i]` was true at `times_s[i]`; absent points are left out, never filled."""

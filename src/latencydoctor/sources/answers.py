@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from latencydoctor.model.evidence import Fact, Gap, GapReason, Proof, Series
+from latencydoctor.model.evidence import LARGEST_VALUE, Fact, Gap, GapReason, Proof, Series
 from latencydoctor.model.readings import RangeQuery
 from latencydoctor.sources.transport import FailureKind, TransportError
 
@@ -53,7 +53,7 @@ def read_range(query: RangeQuery, elements: Sequence[Labelled]) -> RangeAnswer:
     if count > 1:
         detail = f"the query gave {count} series instead of one"
         return RangeAnswer(None, Gap(query.signal, GapReason.BAD_ANSWER, detail), count)
-    finite = [(time, value) for time, value in elements[0].samples if math.isfinite(value)]
+    finite = [(time, value) for time, value in elements[0].samples if abs(value) <= LARGEST_VALUE]
     if not finite:
         detail = "every point is NaN or infinite"
         return RangeAnswer(None, Gap(query.signal, GapReason.NOT_A_NUMBER, detail), count)
@@ -87,7 +87,7 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= LARGEST_VALUE else None
 
 
 def _asked_for(query: RangeQuery, points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -14,10 +14,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 
 from latencydoctor.errors import KnownError, Location
-from latencydoctor.model.evidence import Collected
+from latencydoctor.model.evidence import LARGEST_VALUE, Collected, Series
 from latencydoctor.sources.records import RecordError, read_record
 
 FORMAT = "latencydoctor-bundle"
@@ -103,19 +104,29 @@ def _check(collected: Collected) -> None:
     for where, moment_s in _moments(collected):
         if moment_s is not None and not 0 <= moment_s <= _LAST_S:
             raise RecordError(f"{where} is no moment of this age")
-    named = [(f"series[{index}]", series) for index, series in enumerate(collected.series)]
-    named += [(f"baseline_series[{index}]", series) for index, series in enumerate(collected.baseline_series)]
-    for place, series in named:
-        where = f"collected.{place}"
-        if len(series.times_s) != len(series.values):
-            raise RecordError(f"{where} has {len(series.times_s)} times but {len(series.values)} values")
-        if any(later <= earlier for earlier, later in zip(series.times_s, series.times_s[1:], strict=False)):
-            raise RecordError(f"{where}.times_s must rise")
+    for index, fact in enumerate(collected.facts):
+        _check_size(f"collected.facts[{index}].value", fact.value)
     for index, series in enumerate(collected.series):
+        _check_series(f"collected.series[{index}]", series)
         if series.times_s and collected.now_s - series.times_s[0] > MOST_WINDOWS * collected.window_s:
             raise RecordError(
                 f"collected.series[{index}] begins more than {MOST_WINDOWS} windows before collected.now_s"
             )
+    for index, series in enumerate(collected.baseline_series):
+        _check_series(f"collected.baseline_series[{index}]", series)
+
+
+def _check_series(where: str, series: Series) -> None:
+    if len(series.times_s) != len(series.values):
+        raise RecordError(f"{where} has {len(series.times_s)} times but {len(series.values)} values")
+    if any(later <= earlier for earlier, later in pairwise(series.times_s)):
+        raise RecordError(f"{where}.times_s must rise")
+    _check_size(f"{where}.values", *series.values)
+
+
+def _check_size(where: str, *values: float) -> None:
+    if any(abs(value) > LARGEST_VALUE for value in values):
+        raise RecordError(f"{where} must not exceed {LARGEST_VALUE:g}")
 
 
 def _moments(collected: Collected) -> Iterator[tuple[str, float | None]]:

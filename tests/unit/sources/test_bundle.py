@@ -31,7 +31,7 @@ COLLECTED = Collected(
     scrape_interval_s=None,
     selection=Selection("b", 'ns="p"'),
     dialects=("triton",),
-    series=(Series("queue_time_ms", "ms", (1_800_000_000.0, 1_800_000_001.0), (0.1, 1e300), PROOF, simulated=True),),
+    series=(Series("queue_time_ms", "ms", (1_800_000_000.0, 1_800_000_001.0), (0.1, 1e99), PROOF, simulated=True),),
     facts=(Fact("config_max_batch_size", "items", 8.0, Proof("triton", "ModelConfig(b)")),),
     log_events=(
         LogEvent(
@@ -102,6 +102,8 @@ def changed(path: tuple[str | int, ...], value: object) -> bytes:
         (("collected", "series", 0, "values"), [1.0, "2"], "collected.series[0].values must hold finite numbers only"),
         (("collected", "series", 0, "values"), [1.0, False], "collected.series[0].values must hold finite numbers"),
         (("collected", "series", 0, "times_s"), [2.0, 2.0], "collected.series[0].times_s must rise"),
+        (("collected", "series", 0, "values"), [1.0, -1e300], "collected.series[0].values must not exceed 1e+100"),
+        (("collected", "facts", 0, "value"), 1e300, "collected.facts[0].value must not exceed 1e+100"),
         (("collected", "series", 0, "simulated"), 1, "collected.series[0].simulated must be bool"),
         (("collected", "series", 0, "proof"), ..., "collected.series[0] lacks the field 'proof'"),
         (("collected", "series", 0, "more"), 1, "collected.series[0] has an unknown field 'more'"),
