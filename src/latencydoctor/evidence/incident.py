@@ -88,10 +88,11 @@ class _Case:
         return value is not None and value >= bounds.error_ratio
 
     def bad(self, index: int, bounds: _Bounds) -> bool | None:
-        """Whether the window is out of bounds; None when it cannot be judged."""
+        """Whether the window is out of bounds; None when it cannot be judged, as without its latency."""
         if not self.says_something(index):
             return None
-        return self.slow(index, bounds) or self.failing(index, bounds)
+        out = self.slow(index, bounds) or self.failing(index, bounds)
+        return out or (False if self.latency is None or index in self.latency.at else None)
 
     def baseline_of(self, first: int) -> tuple[int, int] | None:
         """The baseline before window `first`, when enough of its windows have values."""
@@ -120,7 +121,7 @@ def judge(
     judged = [index for index in recent if case.says_something(index)][-WINDOWS_JUDGED:]
     bounds = _Bounds(slo.p99_ms, slo.error_ratio)
     # Without a latency nothing is healthy, but failing requests are an incident of their own.
-    blind = case.latency is None and _count_bad(case, judged, bounds) < WINDOWS_BAD
+    blind = _is_blind(case, judged) and _count_bad(case, judged, bounds) < WINDOWS_BAD
     fresh = bool(judged) and judged[-1] > case.last - WINDOWS_FRESH
     if len(judged) < WINDOWS_BAD or blind or not fresh:
         return _calm(case, _cannot_tell(case, judged))
@@ -134,6 +135,11 @@ def judge(
     first = _onset(case, slo, bounds)
     incident = _incident(case, judged, bounds, first)
     return Judgement(incident, first, case.last, case.baseline_of(first))
+
+
+def _is_blind(case: _Case, judged: Sequence[int]) -> bool:
+    """Whether too few of the windows have a latency: errors alone do not show that a service is well."""
+    return sum(case.latency is not None and index in case.latency.at for index in judged) < WINDOWS_BAD
 
 
 def _onset(case: _Case, slo: Slo, bounds: _Bounds) -> int:
@@ -152,12 +158,13 @@ def _onset(case: _Case, slo: Slo, bounds: _Bounds) -> int:
 
 
 def _latency(points: Mapping[str, Points], grid: Grid) -> Points | None:
-    """p99 where it has recent values, else the mean."""
+    """p99 where it has recent values, else the mean; which of them can be judged comes before which has some."""
     last = len(grid.ends_s) - 1
-    for signal in (P99, MEAN):
-        held = points.get(signal)
-        if held is not None and held.inside(max(last - WINDOWS_RECENT + 1, 0), last):
-            return held
+    held = [points[signal] for signal in (P99, MEAN) if signal in points]
+    for span, fewest in ((WINDOWS_JUDGED, WINDOWS_BAD), (WINDOWS_RECENT, 1)):
+        for one in held:
+            if len(one.inside(max(last - span + 1, 0), last)) >= fewest:
+                return one
     return None
 
 
@@ -243,7 +250,7 @@ def _cannot_tell(case: _Case, judged: list[int]) -> Incident:
     elif judged and judged[-1] <= case.last - WINDOWS_FRESH:
         silent_s = (case.last - judged[-1]) * case.grid.window_s
         reason = f"the last {silent_s:g} s say nothing: traffic or scraping has ended"
-    elif case.latency is None:
+    elif case.latency is None or (len(judged) >= WINDOWS_BAD and _is_blind(case, judged)):
         reason = "no latency is measured here, or it has no recent values"
     else:
         reason = f"only {len(judged)} of the last {WINDOWS_RECENT} windows have at least {ENOUGH_REQUESTS} requests"

@@ -43,4 +43,5 @@ def _bad(index: int, window_s: float, of: tuple[Points | None, Points | None, Po
     few = rate is not None and rate * window_s < ENOUGH_REQUESTS
     if few or (latency is None and errors is None):
         return None
-    return (latency is not None and latency > slo.p99_ms) or (errors is not None and errors >= slo.error_ratio)
+    out = (latency is not None and latency > slo.p99_ms) or (errors is not None and errors >= slo.error_ratio)
+    return out or (False if latency is not None or of[0] is None else None)

@@ -111,6 +111,30 @@ def test_p99_without_recent_values_gives_way_to_the_mean() -> None:
     assert old.incident.signal == "e2e_mean_ms"
 
 
+def test_errors_alone_do_not_show_that_a_service_is_well() -> None:
+    gone = [*[100.0] * 15, *[None] * 5]
+    found = judged(e2e_p99_ms=gone, error_ratio=[0.0] * 20, request_rate_rps=[50.0] * 20)
+    assert found.incident.state is IncidentState.CANNOT_TELL
+    assert found.incident.reason == "no latency is measured here, or it has no recent values"
+    failing = [*[0.0] * 15, *[0.2] * 5]
+    found = judged(e2e_p99_ms=gone, error_ratio=failing, request_rate_rps=[50.0] * 20)
+    assert found.incident.state is IncidentState.INCIDENT
+
+
+@pytest.mark.parametrize("tail", [[None] * 5, [*[None] * 4, 100.0]])
+def test_a_mean_that_can_be_judged_comes_before_a_p99_that_cannot(tail: list[float | None]) -> None:
+    slow = [*[50.0] * 15, *[9000.0] * 5]
+    found = judged(e2e_p99_ms=[*[100.0] * 15, *tail], e2e_mean_ms=slow, error_ratio=[0.0] * 20)
+    assert found.incident.state is IncidentState.INCIDENT
+    assert found.incident.signal == "e2e_mean_ms"
+
+
+def test_windows_without_a_latency_do_not_end_a_bad_stretch() -> None:
+    p99 = [*[100.0] * 12, *[2000.0] * 4, None, None, None, *[2000.0] * 5]
+    found = judged(e2e_p99_ms=p99, error_ratio=[0.0] * 24, request_rate_rps=[50.0] * 24)
+    assert found.incident.since_s == NOW_S - 12 * WINDOW_S
+
+
 def test_no_latency_no_traffic_and_too_little_traffic_cannot_be_told() -> None:
     blind = judged(queue_time_ms=CALM)
     assert blind.incident.reason == "no latency is measured here, or it has no recent values"
