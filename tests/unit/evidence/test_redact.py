@@ -43,6 +43,36 @@ SECRET = "hunter2-Zx9_longer"
         f"https://ann:{SECRET}@host/path",
         f"https://{SECRET}@host/path",
         f"sent bearer {SECRET} along",
+        # Headers as programs print them.
+        f"[('x-api-key', '{SECRET}'), ('accept', '*/*')]",
+        f"[(b'authorization', b'Bearer {SECRET}'), (b'x-api-key', b'{SECRET}')]",
+        f'[["X-Api-Key", "{SECRET}"]]',
+        f"map[X-Api-Key:[{SECRET}] Accept:[*/*]]",
+        f'Authorization: Digest username="ann", realm="r", nonce="n", response="{SECRET}"',
+        # What an environment looks like in a dump of a container.
+        f'{{"name":"API_KEY","value":"{SECRET}"}}',
+        f"- name: DB_PASSWORD\n  value: {SECRET}",
+        f'{{"Key": "HF_TOKEN", "Value": "{SECRET}"}}',
+        # An escaped quote is no end.
+        f'{{"password":"ab\\"{SECRET}"}}',
+        f"password='ab\\'{SECRET}'",
+        # In addresses and forms.
+        f"redirect=https%3A%2F%2Fh%2F%3Faccess_token%3D{SECRET}%26x%3D1",
+        f"password%3D{SECRET}%26user%3Dann",
+        f"Authorization%3A%20Bearer%20{SECRET}",
+        f"postgres://ann:ab/{SECRET}@host/db",
+        # Of tools and stores.
+        f"requirepass {SECRET}",
+        f'"AUTH" "{SECRET}"',
+        f'1700000000.1 [0 127.0.0.1:1] "AUTH" "default" "{SECRET}"',
+        f"redis-cli -a {SECRET} ping",
+        f"curl -u ann:{SECRET} https://host/",
+        f'{{"auths":{{"registry":{{"auth":"{SECRET}"}}}}}}',
+        f"passwords: ['{SECRET}', 'more-{SECRET}']",
+        f"{{'password': {{'value': '{SECRET}'}}}}",
+        f"secret_key_base: {SECRET}",
+        f"<password>{SECRET}</password>",
+        f"private_key_id: {SECRET}",
     ],
 )
 def test_named_secrets_are_taken_out(text: str) -> None:
@@ -68,6 +98,13 @@ def test_named_secrets_are_taken_out(text: str) -> None:
         "dckr_pat_" + "a1B-" * 6,
         "eyJ" + "hbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxIn0" + ".c2lnbmF0dXJl",
         "-----BEGIN RSA " + "PRIVATE KEY-----MIIE",
+        "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\nb+/c\n-----END RSA PRIVATE KEY-----",
+        "xapp-" + "1-A012345-123456-abcdef",
+        "SG." + "a1B2-_" * 4 + "." + "a1B2-_" * 7,
+        "gsk_" + "a1B2" * 12,
+        "r8_" + "a1B2" * 9,
+        "pypi-" + "AgEIcHlwaS5vcmcC" * 2,
+        "hvs." + "CAESIa1B2" * 4,
     ],
 )
 def test_secrets_are_known_by_their_shape(secret: str) -> None:
@@ -87,6 +124,16 @@ def test_secrets_are_known_by_their_shape(secret: str) -> None:
         "design=1 signal: yes insignificant=2",
         "Prefill batch. #new-seq: 1, #new-token: 8192, #cached-token: 0",
         "batch_size=8 at 12:30:05",
+        "author: ann, auth: ok, authors=3",
+        '{"name": "queue", "value": 12}',
+        "name: HTTP_PORT value: 8080",
+        "-----END of the list-----",
+        "passwords do not expire; tokens: 512, secrets are mounted",
+        "('content-type', 'application/json')",
+        "unable to authenticate: AUTH failed",
+        "GET http://host:80/a/b@c HTTP/1.1",
+        "sg.model.layers.0 r8_quantised",
+        "curl -u https://host",
     ],
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
@@ -132,11 +179,16 @@ def test_prompts_as_token_ids_are_blanked_and_the_rest_stays() -> None:
 
 
 def test_hostile_lines_are_quick() -> None:
-    lines = ["a-" * 100_000, "password" * 30_000, "://" * 80_000, "eyJ" * 80_000, "bearer " * 30_000, "a" * 250_000]
-    started_s = time.perf_counter()
+    lines = [
+        *("curl " * 50_000, '"auth" "' * 30_000, "-----BEGIN PRIVATE KEY-----" * 9_000, "digest a=b," * 25_000),
+        *("<password>" * 25_000, 'password="\\' * 25_000, "password={" * 25_000, "xx://a:b" * 30_000),
+        *("name:api_key " * 20_000, '"password",' * 25_000, "secret" + "_key_base" * 25_000),
+    ]
+    lines += ["a-" * 100_000, "password" * 30_000, "://" * 80_000, "eyJ" * 80_000, "bearer " * 30_000, "a" * 250_000]
+    started_s = time.process_time()
     for line in lines:
         redact(line)
-    assert time.perf_counter() - started_s < 15
+    assert time.process_time() - started_s < 15
 
 
 def test_plain_text_is_one_short_line_without_control_bytes() -> None:
