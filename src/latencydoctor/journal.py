@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -67,11 +68,12 @@ def _read_record(line: bytes, seq: int, previous: str) -> tuple[JournalEntry | N
         entry = JournalEntry(int(raw["seq"]), float(raw["at_s"]), str(raw["event"]), dict(raw["fields"]))
         # The line must be the very bytes that were written, not only mean the same.
         same = line == _line(raw, own)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        before = raw["prev"]
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None, "", "it is not a record"
     if not same or own != _sha256(text):
         return None, "", "it was changed: its own digest does not match"
-    if raw["prev"] != previous or entry.seq != seq:
+    if before != previous or entry.seq != seq:
         return None, "", "it does not follow the record before"
     return entry, own, ""
 
@@ -84,14 +86,18 @@ def _line(raw: Mapping[str, object], own: str) -> bytes:
     return canonical({**raw, "sha256": own}).encode()
 
 
-def _redacted(value: object) -> object:
+def _storable(value: object) -> object:
+    """A value as every journal can hold it: secrets taken out, half characters escaped, and no number that is none.
+
+    What comes from a server may be anything, and a record that cannot be written would keep a change from being undone.
+    """
     if isinstance(value, str):
-        return redact(value)
+        return redact(value.encode(errors="backslashreplace").decode())
     if isinstance(value, Mapping):
-        return {str(key): _redacted(item) for key, item in value.items()}
+        return {str(key): _storable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_redacted(item) for item in value]
-    return value
+        return [_storable(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class JournalFile:
@@ -130,7 +136,7 @@ class JournalFile:
             "seq": self._seq,
             "at_s": round(self._now_s(), 3),
             "event": event,
-            "fields": _redacted(fields),
+            "fields": _storable(fields),
             "prev": self._previous,
         }
         own = _sha256(canonical(raw))
@@ -199,9 +205,17 @@ class JournalFolder:
         self._effects = effects
 
     def list(self) -> tuple[RunSummary, ...]:
-        """Newest first, as far as each journal can be read; nothing is written, not even the folder."""
-        names = (path.name.removesuffix(_SUFFIX) for path in self._folder.glob(f"*{_SUFFIX}"))
-        run_ids = sorted((name for name in names if _RUN_ID.fullmatch(name)), reverse=True)
+        """Newest first, as far as each journal can be read; nothing is written, not even the folder.
+
+        KnownError for a folder that cannot be read: it is not an empty one, and may hold an open run.
+        """
+        try:
+            names = [path.stem for path in self._folder.iterdir() if path.suffix == _SUFFIX]
+        except FileNotFoundError:
+            names = []
+        except OSError as error:
+            raise KnownError(f"{self._folder} cannot be read: {error.strerror}", hint="Check its rights.") from error
+        run_ids = [name for name in names if _named_s(name) is not None]
         found = [_summary(run_id, self._chain(run_id), str(self._path(run_id))) for run_id in run_ids]
         return tuple(sorted(found, key=lambda run: (run.started_s, run.run_id), reverse=True))
 
@@ -233,7 +247,7 @@ class JournalFolder:
         return chain
 
     def _chain(self, run_id: str) -> Chain:
-        if not _RUN_ID.fullmatch(run_id):
+        if _named_s(run_id) is None:
             raise UsageError(f"{run_id!r} is not a run", hint="List them with `latencydoctor runs`.")
         path = self._path(run_id)
         try:
@@ -249,8 +263,17 @@ class JournalFolder:
             raise KnownError(f"{path} cannot be read: {error.strerror}", hint="Check the folder's rights.") from error
 
 
+def _named_s(run_id: str) -> float | None:
+    """The time that a run is named by, None for what is no run's name."""
+    if not _RUN_ID.fullmatch(run_id):
+        return None
+    try:
+        return datetime.strptime(run_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
 def _summary(run_id: str, chain: Chain, path: str) -> RunSummary:
-    named = datetime.strptime(run_id.split("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
     first = chain.entries[0] if chain.entries else None
     told: Mapping[str, object] = first.fields if first and first.event == RunEvent.STARTED else {}
     last = chain.entries[-1] if chain.entries else None
@@ -260,7 +283,7 @@ def _summary(run_id: str, chain: Chain, path: str) -> RunSummary:
         fix=str(told.get("fix", "")),
         target=str(told.get("target", "")),
         state=RunState.OPEN if last is None or chain.damage else _state(last),
-        started_s=first.at_s if first else named,
+        started_s=first.at_s if first else _named_s(run_id) or 0.0,
         ended_s=last.at_s if ended and last else None,
         path=path,
         kind=str(told.get("kind", "apply")),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import math
 import os
 import stat
 import statistics
@@ -12,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.errors import KnownError, UsageError
-from latencydoctor.journal import JournalFile, JournalFolder, read_chain
+from latencydoctor.journal import FIRST, JournalFile, JournalFolder, read_chain
 from latencydoctor.model.remedy import RunState
+from latencydoctor.remedy.plan_file import canonical
 
 NOW_S = 1_800_000_000.25
 
@@ -182,3 +185,37 @@ def test_a_record_on_disk_costs_little(folder: JournalFolder) -> None:
         times_ms.append((time.perf_counter() - started) * 1000)
     # The goal is 1 ms on an idle disk; shared machines get some room.
     assert statistics.median(times_ms) < 10
+
+
+def test_what_no_json_can_hold_is_recorded_all_the_same(folder: JournalFolder) -> None:
+    """Words and numbers come from servers: a record that cannot be written would keep a change from being undone."""
+    log = folder.start()
+    log.record("undo intent", reason="cut in half: \ud83d", ratio=math.nan, list=[math.inf, 1.5])
+    (entry,) = folder.entries(log.run_id)
+    assert entry.fields == {"reason": "cut in half: \\ud83d", "ratio": None, "list": [None, 1.5]}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"seq": 0, "at_s": 1.0, "event": "x", "fields": {}},
+        {"seq": 0, "at_s": 10**400, "event": "x", "fields": {}, "prev": FIRST},
+    ],
+)
+def test_a_crafted_record_is_damage(raw: dict[str, object]) -> None:
+    own = hashlib.sha256(canonical(raw).encode()).hexdigest()
+    assert read_chain(canonical({**raw, "sha256": own}).encode() + b"\n").damage == "record 1: it is not a record"
+
+
+def test_a_file_that_is_named_by_no_time_is_no_run(folder: JournalFolder) -> None:
+    path = Path(written(folder).path)
+    path.with_name("20269999T999999Z-abcdef.jsonl").write_text("")
+    assert [run.path for run in folder.list()] == [str(path)]
+    with pytest.raises(UsageError, match="is not a run"):
+        folder.entries("20269999T999999Z-abcdef")
+
+
+def test_a_folder_that_cannot_be_read_is_not_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "journal").write_text("")
+    with pytest.raises(KnownError, match="cannot be read: Not a directory"):
+        JournalFolder(tmp_path / "journal", lambda: NOW_S).list()

@@ -21,7 +21,7 @@ from latencydoctor.model.remedy import (
     TargetState,
     Verification,
 )
-from latencydoctor.remedy.plan_file import plan_from_json, plan_to_json
+from latencydoctor.remedy.plan_file import canonical, plan_from_json
 from latencydoctor.remedy.settings_text import settings_digest
 
 RECOVER = "latencydoctor runs recover"
@@ -96,7 +96,7 @@ def start_fields(change: Change) -> dict[str, object]:
         "of": change.of,
         "fix": change.plan.fix,
         "target": change.plan.target,
-        "plan": plan_to_json(change.plan),
+        "plan": asdict(change.plan),
         "plan_digest": change.plan.digest,
         "before_text": change.before_text,
         "before_digest": change.before_digest,
@@ -127,6 +127,14 @@ def read_run(history: RunHistory, run_id: str) -> Run:
     return Run(run_id, _change(first.fields) if first else None, _phase(entries), committed, _last_check(entries))
 
 
+def is_kept(history: RunHistory, run_id: str, change: Change) -> bool:
+    """Whether the journal has the whole change, byte for byte: it leaves out what looks like a secret."""
+    try:
+        return read_run(history, run_id).change == change
+    except Refused:  # a plan that is not whole any more
+        return False
+
+
 def _phase(entries: Sequence[JournalEntry]) -> Phase:
     events = {entry.event for entry in entries}
     if not events & {RunEvent.WRITE_INTENT, RunEvent.CANARY_INTENT}:
@@ -145,7 +153,7 @@ def _change(fields: Mapping[str, object]) -> Change:
     return Change(
         kind=str(fields["kind"]),
         of=str(fields["of"]),
-        plan=plan_from_json(str(fields["plan"])),
+        plan=plan_from_json(canonical(fields["plan"])),
         before_text=str(fields["before_text"]),
         before_objects=tuple(TargetObject(str(r["name"]), int(r["generation"]), str(r["digest"])) for r in rows),
         after_text=str(fields["after_text"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from latencydoctor.app.ports import Progress, RunLog
-from latencydoctor.app.runs import RECOVER, Change, check_fields, decision_fields, start_fields, state_fields
+from latencydoctor.app.runs import RECOVER, Change, check_fields, decision_fields, is_kept, start_fields, state_fields
 from latencydoctor.app.treatment import Outcome, Tools, never
 from latencydoctor.app.verify import measure, unverified, verify
 from latencydoctor.app.warming import cool, warm
@@ -36,8 +36,15 @@ class Transaction:
         self._deadline_ms: float | None = None
 
     def begin(self) -> None:
-        """The whole intent on disk, the exact text before included; no captured before, no change."""
+        """The whole intent on disk, the exact text before included; no captured before, no change.
+
+        Refused when the journal does not hold it as it is: nothing could be brought back from it.
+        """
         self._log.record(RunEvent.STARTED, **start_fields(self._change))
+        if not is_kept(self._tools.history, self._log.run_id, self._change):
+            reason = "something in the plan looks like a secret, and a journal that leaves it out could not undo it"
+            self._end(RunState.UNDONE, reason=reason)
+            raise Refused(reason, hint=f"`latencydoctor runs show {self._log.run_id}` has [redacted] in its place.")
 
     def write(self, proof: tuple[TargetObject, ...] = ()) -> Outcome | None:
         """The one step forward: settings in place, in effect, read back, committed. None when all went well.

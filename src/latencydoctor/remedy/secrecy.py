@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import re
 
+REDACTED = "[redacted]"
+
+_NEW = r"(?!\[redacted\](?:\s|$))"
+"""What has been taken out already is no secret, so that doing it twice changes nothing."""
+
 # Every pattern stays within one line, so that looking line by line and replacing in a whole text agree.
 _PATTERNS = (
     re.compile(
         r"(?i)\b(?P<keep>[\w.-]*(?:passw(?:or)?d|secret|api[_-]?key|token|credential)[\"']?[ \t]*[:=][ \t]*)"
-        r"(?P<hide>\S+)"
+        rf"(?P<hide>{_NEW}\S+)"
     ),
-    re.compile(r"(?i)\b(?P<keep>authorization[\"']?[ \t]*[:=][ \t]*)(?P<hide>\S+(?:[ \t]+\S+)?)"),
+    re.compile(rf"(?i)\b(?P<keep>authorization[\"']?[ \t]*[:=][ \t]*)(?P<hide>{_NEW}\S+(?:[ \t]+\S+)?)"),
     re.compile(r"(?i)\b(?P<keep>(?:bearer|basic)[ \t]+)(?P<hide>(?=\S*[0-9=])[A-Za-z0-9._~+/=-]{8,})"),
-    re.compile(r"(?P<keep>://)(?P<hide>[^\s/@]+)(?=@)"),
+    re.compile(r"(?P<keep>://)(?P<hide>(?!\[redacted\]@)[^\s/@]+)(?=@)"),
     re.compile(r"(?P<keep>)(?P<hide>-----BEGIN [A-Z ]*PRIVATE KEY-----)"),
 )
-
-REDACTED = "[redacted]"
 
 
 def secret_line(text: str) -> int | None:
     """The first line (from 1) that looks like it holds a secret, None when none does."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if any(found.group("hide") != REDACTED for pattern in _PATTERNS for found in pattern.finditer(line)):
+        if any(pattern.search(line) for pattern in _PATTERNS):
             return number
     return None
 

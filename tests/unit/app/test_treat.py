@@ -29,8 +29,10 @@ from latencydoctor.model.remedy import (
     TargetState,
 )
 from latencydoctor.remedy.plan_file import plan_digest
+from latencydoctor.remedy.secrecy import redact
 from latencydoctor.remedy.settings_text import generation_of, settings_digest
 from latencydoctor.targets.controller_page import ControllerState
+from latencydoctor.targets.executor import BundledChanger
 from latencydoctor.targets.state_folder import SETTINGS
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import BROKEN, EFFECTIVE, FakePatient
@@ -792,3 +794,42 @@ def test_what_a_server_refused_for_a_while_is_asked_of_it_again_by_the_next_reco
     settled = generation_of(ward.settings)
     assert recovery.recover(ward.tools()) == ()
     assert generation_of(ward.settings) == settled
+
+
+def test_words_that_no_journal_can_hold_do_not_keep_a_change_from_being_undone(ward: Ward) -> None:
+    plan, patient = ward.plan(), ward.patient
+    patient.refuses = lambda text: "max_batch_size: 32" in text
+    changer = BundledChanger(patient, 0.3, 0.15, patient.controller, lambda _: "cut in half: \ud83d")
+    outcome = treat.apply(plan, dataclasses.replace(ward.tools(GOOD), changer=changer))
+    assert isinstance(outcome.error, RolledBack)
+    assert ward.is_old()
+
+
+@pytest.mark.parametrize(
+    ("settings", "justification"),
+    [
+        # A line that only sounds like a secret stands at its end in the diff, which is one line in a plan's file.
+        (BROKEN.replace("  batching:", "  # about the token:\n  batching:"), ()),
+        # A label that sounds like one, as some gateways' keys: the plan has it taken out already.
+        (BROKEN, ('request_rate_rps is 320 [prometheus: rate(requests{hashed_api_key="88dc"}[5m])]',)),
+    ],
+    ids=["in the diff", "in a query"],
+)
+def test_what_sounds_like_a_secret_does_not_keep_a_run_from_being_read_back(
+    ward: Ward, settings: str, justification: tuple[str, ...]
+) -> None:
+    for name in (SETTINGS, EFFECTIVE):
+        (ward.state / name).write_text(settings)
+    plan = ward.plan(e2e_p99_ms=100.0)
+    plan = resigned(plan, justification=(*plan.justification, *map(redact, justification)))
+    treat.apply(plan, ward.tools(GOOD))
+    assert isinstance(treat.rollback(ward.tools(GOOD)), treat.Outcome)
+    assert settings_digest(ward.settings) == settings_digest(settings)
+
+
+def test_a_plan_that_the_journal_would_not_keep_whole_is_refused_before_anything_is_changed(ward: Ward) -> None:
+    plan = resigned(ward.plan(), title="token=hunter2")
+    with pytest.raises(Refused, match="could not undo it"):
+        treat.apply(plan, ward.tools(GOOD))
+    assert ward.settings == BROKEN
+    assert unfinished(ward.history) == ()

@@ -43,3 +43,11 @@ def test_what_only_sounds_like_one_stays(line: str) -> None:
 
 def test_a_private_key_is_one() -> None:
     assert secret_line("-----BEGIN RSA PRIVATE KEY-----") == 1
+
+
+@pytest.mark.parametrize(
+    "line", [*SECRETS, "Authorization: Basic hunter2hunter2 and more", "token=hunter2 token: [redacted]"]
+)
+def test_hiding_twice_changes_nothing(line: str) -> None:
+    """A plan is redacted when it is made and again in the journal, and must be the same plan there."""
+    assert redact(redact(line)) == redact(line)
