@@ -24,7 +24,7 @@ from latencydoctor.remedy.canary import (
     missing,
     windows_left,
 )
-from latencydoctor.remedy.judge import ERRORS, MEMORY, P99
+from latencydoctor.remedy.judge import ERRORS, MEMORY, P99, believable
 from latencydoctor.remedy.staging import Stage
 
 LONGEST_WINDOW_S = 300.0
@@ -97,7 +97,7 @@ def _window(start_s: float, before: Sequence[CanaryCheck], watch: CanaryWatch) -
     while True:
         if not wait_until(end_s + watch.schedule.lag_s, watch.clock, watch.cancelled):
             return None
-        canary, baseline = watch.arms.read(Window(start_s, end_s))
+        canary, baseline = map(believable, watch.arms.read(Window(start_s, end_s)))
         more_s = _more_s((canary, baseline), end_s - start_s, watch.policy.min_requests)
         if end_s + more_s - start_s > LONGEST_WINDOW_S:
             watch.observer(Progress("canary", _too_slow(more_s)))
@@ -115,7 +115,7 @@ def _more_s(sides: Sequence[Reading], length_s: float, min_requests: float) -> f
     """
     longest = 0.0
     for side in sides:
-        if side.note or side.requests is None or not math.isfinite(side.requests):
+        if side.note or side.requests is None:
             return 0.0
         if side.requests < min_requests:
             lacking = min_requests - side.requests

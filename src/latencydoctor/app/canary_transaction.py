@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from latencydoctor.app.canary import CanaryWatch, policy_of, watch_canary
 from latencydoctor.app.canary_journal import check_record, trial_record
+from latencydoctor.app.in_effect import absent
 from latencydoctor.app.ports import ArmsVerifier, Progress, RunLog
 from latencydoctor.app.runs import Change, state_fields
 from latencydoctor.app.transaction import Transaction
 from latencydoctor.app.treatment import Outcome, Tools
 from latencydoctor.errors import Held, KnownError, LatencyDoctorError, Refused, RolledBack
 from latencydoctor.model.canary import CanaryCheck, CanaryTrial
-from latencydoctor.model.remedy import Decision, RunEvent, RunState, TargetState
+from latencydoctor.model.remedy import Decision, RunEvent, RunState, TargetObject, TargetState
 from latencydoctor.remedy.staging import Stage
 
 
@@ -76,7 +77,7 @@ class CanaryTransaction(Transaction):
             tools.cancelled,
             tools.schedule.after_backlog(state.deadline_ms),
             policy_of(change.plan, tools.policy.min_requests),
-            self._absent,
+            lambda: absent(tools.target, change.canary_digest),
         )
         trial = watch_canary(
             self._stage,
@@ -90,15 +91,12 @@ class CanaryTransaction(Transaction):
             tools.observer(Progress("canary", f"{word}: {trial.reason}"))
         return trial
 
-    def _absent(self) -> str:
-        """Why the canary is not in effect now, in words; a replica that was started again may have lost it."""
+    def write(self, proof: tuple[TargetObject, ...] = ()) -> Outcome | None:
+        """As of any change; but a canary is in place now, and does not stay there where no more can be journalled."""
         try:
-            state = self._tools.target.read()
-        except LatencyDoctorError as error:
-            return error.message
-        if state.digest != self._change.canary_digest:
-            return "the settings were changed by someone else"
-        return "; ".join(state.not_in_effect)
+            return super().write(proof)
+        except KnownError as error:
+            return self._abandon(error.message)
 
     def _take_back(self, trial: CanaryTrial) -> Outcome:
         """The old state again, and the judge's word: exit 6 when the canary was worse, 4 when nobody can tell."""

@@ -36,7 +36,7 @@ def _recover(run: Run, tools: Tools, *, accept: bool) -> Outcome:
         return Outcome(run.run_id, log.path, "apply", RunState.UNDONE, "nothing was done")
     transaction = Transaction(run.change, tools, log)
     if accept:
-        return transaction.end_as(RunState.HELD, "closed by a person; the settings stay as they were found")
+        return transaction.accept()
     if run.phase is Phase.NOTHING:
         return transaction.end_as(RunState.UNDONE, "nothing was done")
     if run.phase is Phase.COMPLETE:

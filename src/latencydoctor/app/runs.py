@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from latencydoctor.app.ports import RunHistory
-from latencydoctor.errors import Refused
+from latencydoctor.errors import LatencyDoctorError, Refused
 from latencydoctor.model.remedy import (
     Check,
     Decision,
@@ -25,6 +25,8 @@ from latencydoctor.remedy.plan_file import canonical, plan_from_json
 from latencydoctor.remedy.settings_text import settings_digest
 
 RECOVER = "latencydoctor runs recover"
+ONCE_IT_RUNS = f"Get the server running, then `{RECOVER}`."
+BY_HAND = f"Put the settings right by hand, then `{RECOVER} --accept` closes the run with them."
 
 
 class Phase(StrEnum):
@@ -127,12 +129,17 @@ def read_run(history: RunHistory, run_id: str) -> Run:
     return Run(run_id, _change(first.fields) if first else None, _phase(entries), committed, _last_check(entries))
 
 
-def is_kept(history: RunHistory, run_id: str, change: Change) -> bool:
-    """Whether the journal has the whole change, byte for byte: it leaves out what looks like a secret."""
+def refuse_unless_kept(history: RunHistory, run_id: str, change: Change) -> None:
+    """Refused when the journal does not hold the whole change, byte for byte: what looks like a secret is left out."""
     try:
-        return read_run(history, run_id).change == change
-    except Refused:  # a plan that is not whole any more
-        return False
+        kept = read_run(history, run_id).change
+    except Refused:  # its plan is not whole any more
+        kept = None
+    if kept != change:
+        raise Refused(
+            "something in the plan looks like a secret, and a journal that leaves it out could not undo the change",
+            hint=f"`latencydoctor runs show {run_id}` has [redacted] in its place.",
+        )
 
 
 def _phase(entries: Sequence[JournalEntry]) -> Phase:
@@ -206,6 +213,11 @@ def refuse_unfinished(history: RunHistory, among: Collection[str] | None = None)
             f"run {run.run_id} ({run.fix or 'unknown fix'}) was never finished: {run.state.value}",
             hint=f"Run `{RECOVER}` first; its journal is {run.path}.",
         )
+
+
+def what_next(error: LatencyDoctorError) -> str:
+    """What to do about a state that is not there: what somebody else wrote is not overwritten, however often asked."""
+    return BY_HAND if isinstance(error, Refused) else ONCE_IT_RUNS
 
 
 def last_applied(history: RunHistory) -> RunSummary | None:

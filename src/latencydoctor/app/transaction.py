@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from latencydoctor.app.in_effect import differing
 from latencydoctor.app.ports import Progress, RunLog
-from latencydoctor.app.runs import RECOVER, Change, check_fields, decision_fields, is_kept, start_fields, state_fields
+from latencydoctor.app.runs import (
+    ONCE_IT_RUNS,
+    RECOVER,
+    Change,
+    check_fields,
+    decision_fields,
+    refuse_unless_kept,
+    start_fields,
+    state_fields,
+    what_next,
+)
 from latencydoctor.app.treatment import Outcome, Tools, never
 from latencydoctor.app.verify import measure, unverified, verify
 from latencydoctor.app.warming import cool, warm
 from latencydoctor.errors import Held, KnownError, LatencyDoctorError, Refused, RollbackFailed, RolledBack
-from latencydoctor.model.remedy import (
-    Check,
-    Decision,
-    RunEvent,
-    RunState,
-    TargetObject,
-    TargetState,
-    Verification,
-)
+from latencydoctor.model.remedy import Check, Decision, RunEvent, RunState, TargetObject, Verification
 from latencydoctor.remedy.plan import warming_of
 
 
@@ -41,10 +42,10 @@ class Transaction:
         Refused when the journal does not hold it as it is: nothing could be brought back from it.
         """
         self._log.record(RunEvent.STARTED, **start_fields(self._change))
-        if not is_kept(self._tools.history, self._log.run_id, self._change):
-            reason = "something in the plan looks like a secret, and a journal that leaves it out could not undo it"
-            self._end(RunState.UNDONE, reason=reason)
-            raise Refused(reason, hint=f"`latencydoctor runs show {self._log.run_id}` has [redacted] in its place.")
+        try:
+            refuse_unless_kept(self._tools.history, self._log.run_id, self._change)
+        except Refused as error:
+            self._refused(error)
 
     def write(self, proof: tuple[TargetObject, ...] = ()) -> Outcome | None:
         """The one step forward: settings in place, in effect, read back, committed. None when all went well.
@@ -127,7 +128,7 @@ class Transaction:
                 change.before_text, expected=change.own_digests, cancelled=never, proof=change.before_objects
             )
         except LatencyDoctorError as error:
-            return self._undo_failed(error.message)
+            return self._undo_failed(error.message, what_next(error))
         wrong = differing(state, change.before_objects, change.before_digest)
         if wrong:
             return self._undo_failed(wrong)
@@ -147,12 +148,9 @@ class Transaction:
             self._note(RunEvent.COOL_INTENT, run=run_id)
             self._note(RunEvent.COOL_DONE, run=run_id, dropped=cool(run_id, self._tools))
 
-    def _undo_failed(self, reason: str) -> RollbackFailed:
+    def _undo_failed(self, reason: str, to_do: str = ONCE_IT_RUNS) -> RollbackFailed:
         self._note(RunEvent.UNDO_FAILED, reason=reason)
-        return RollbackFailed(
-            f"the old state could not be restored: {reason}",
-            hint=f"Get the server running, then `{RECOVER}`. {self._see_journal()}",
-        )
+        return RollbackFailed(f"the old state could not be restored: {reason}", hint=f"{to_do} {self._see_journal()}")
 
     def verify_and_end(self) -> Outcome:
         """Verify the committed change and do what the judge says; held when the journal cannot be written any more."""
@@ -175,7 +173,7 @@ class Transaction:
             return self._roll_back(verification)
         if verification.decision is Decision.HOLD:
             self._end(RunState.HELD, reason=verification.reason)
-            hint = f"The new state stays. `latencydoctor rollback {self._log.run_id} --force` brings the old one back."
+            hint = f"The settings stay. `latencydoctor rollback {self._log.run_id} --force` brings the old ones back."
             error = Held(f"held for a human: {verification.reason}", hint=hint)
             return self._outcome(RunState.HELD, verification.reason, verification=verification, error=error)
         self._end(RunState.KEPT, reason=verification.reason)
@@ -184,7 +182,7 @@ class Transaction:
     def _verified(self) -> Verification | None:
         if self._tools.verifier is None:
             return unverified("no data: no metrics source is configured")
-        watch = self._tools.watch(self._tools.verifier, self._deadline_ms)
+        watch = self._tools.watch(self._tools.verifier, self._deadline_ms, self._digest)
         return verify(self._change.plan, watch, lambda check: self._log.record(RunEvent.CHECK, **check_fields(check)))
 
     def _roll_back(self, verification: Verification) -> Outcome:
@@ -222,7 +220,7 @@ class Transaction:
         if self._tools.verifier is None:
             return None
         self._tools.observer(Progress("measure", "measuring the restored state"))
-        check = measure(self._change.plan, self._tools.watch(self._tools.verifier, self._deadline_ms))
+        check = measure(self._change.plan, self._tools.watch(self._tools.verifier, self._deadline_ms, self._digest))
         if check is not None:
             self._note(RunEvent.CHECK, **check_fields(check), after="rollback")
         return check
@@ -246,9 +244,17 @@ class Transaction:
     def _unfinished(self, error: LatencyDoctorError) -> Outcome:
         failed = RollbackFailed(
             f"run {self._log.run_id} was committed, but its state is not there: {error.message}",
-            hint=f"Get the server running, then `{RECOVER}` again. {self._see_journal()}",
+            hint=f"{what_next(error)} {self._see_journal()}",
         )
         return self._outcome(RunState.OPEN, error.message, error=failed)
+
+    def accept(self) -> Outcome:
+        """Close the run with the settings as they are; their digest is told where they can be read."""
+        try:
+            self._digest = self._tools.target.read().digest
+        except LatencyDoctorError:
+            self._digest = ""
+        return self.end_as(RunState.HELD, "closed by a person; the settings stay as they were found")
 
     def end_as(self, state: RunState, reason: str) -> Outcome:
         """Close the run in the state it was brought to."""
@@ -288,12 +294,3 @@ class Transaction:
             interrupted=interrupted,
             error=error,
         )
-
-
-def differing(state: TargetState, expected: tuple[TargetObject, ...], digest: str) -> str:
-    """Which digests are not those expected, in words; empty when all are."""
-    found: Mapping[str, str] = {item.name: item.digest for item in state.objects}
-    wrong = [item.name for item in expected if found.get(item.name) != item.digest]
-    if state.digest != digest and state.settings_object not in wrong:
-        wrong.append(state.settings_object)
-    return f"the digest of {' and of '.join(wrong)} is another" if wrong else ""

@@ -23,7 +23,7 @@ from latencydoctor.errors import Held, Refused, UsageError
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import NothingToDo, Plan, Reading, RunState, RunSummary, TargetState
 from latencydoctor.remedy import guards
-from latencydoctor.remedy.judge import as_judged, before_worse, values_before
+from latencydoctor.remedy.judge import as_judged, before_worse, check_of, values_before
 from latencydoctor.remedy.plan import Texts, restored_text, values_of, warming_of
 from latencydoctor.remedy.staging import SHARE_RATIO, NoCanary, Stage, is_staged, stage
 
@@ -182,7 +182,7 @@ def _chosen(tools: Tools, run_id: str) -> RunSummary:
 
 def _hold_if_worse(plan: Plan, tools: Tools, last_check: Reading | None) -> None:
     """Held when rolling back would make things worse, by what is measured now, else by the run's own last check."""
-    now = _reading_now(tools) or last_check
+    now = _reading_now(plan, tools) or last_check
     worse = before_worse(values_before(plan), as_judged(now, plan)) if now else ""
     if worse:
         raise Held(
@@ -191,10 +191,10 @@ def _hold_if_worse(plan: Plan, tools: Tools, last_check: Reading | None) -> None
         )
 
 
-def _reading_now(tools: Tools) -> Reading | None:
+def _reading_now(plan: Plan, tools: Tools) -> Reading | None:
+    """What the last window shows, None where the judge would not call it conclusive."""
     if tools.verifier is None:
         return None
     end_s = tools.clock.now_s() - tools.schedule.lag_s
     reading = tools.verifier.read(Window(end_s - tools.schedule.window_s, end_s))
-    enough = reading.requests is not None and reading.requests >= tools.policy.min_requests
-    return reading if enough and not reading.note and reading.p99_ms is not None else None
+    return reading if check_of(reading, plan, tools.policy, end_s).conclusive else None

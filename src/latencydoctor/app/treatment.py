@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from latencydoctor.app.in_effect import absent
 from latencydoctor.app.ports import (
     AnswerCache,
     ArmsVerifier,
@@ -48,10 +49,18 @@ class Tools:
     batches: BatchCounter = uncounted
     builds: ModelBuilds | None = None
 
-    def watch(self, verifier: Verifier, deadline_ms: float | None) -> Watch:
-        """What verification needs of these, on a target whose requests wait at most `deadline_ms`."""
-        schedule = self.schedule.after_backlog(deadline_ms)
-        return Watch(verifier, self.clock, self.observer, self.cancelled, schedule, self.policy, self.batches)
+    def watch(self, verifier: Verifier, deadline_ms: float | None, digest: str) -> Watch:
+        """What verification of the settings of this digest needs, where requests wait at most `deadline_ms`."""
+        return Watch(
+            verifier,
+            self.clock,
+            self.observer,
+            self.cancelled,
+            self.schedule.after_backlog(deadline_ms),
+            self.policy,
+            self.batches,
+            lambda: absent(self.target, digest),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from latencydoctor.app.ports import BatchCounter, Cancelled, Clock, Observer, Progress, Verifier
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import Check, Decision, Plan, Verification
-from latencydoctor.remedy.judge import SHED, VIP_P99, JudgePolicy, check_of, rule
+from latencydoctor.remedy.judge import SHED, VIP_P99, JudgePolicy, believable, check_of, grows, rule
 from latencydoctor.remedy.reached import batches_run, reached
 
 SLICE_S = 0.2
@@ -37,7 +37,8 @@ def uncounted() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What verification needs of its surroundings."""
+    """What verification needs of its surroundings. `absent` says in words why the change is not in effect, "" while
+    it is."""
 
     verifier: Verifier
     clock: Clock
@@ -46,6 +47,7 @@ class Watch:
     schedule: Schedule
     policy: JudgePolicy
     batches: BatchCounter = uncounted
+    absent: Callable[[], str] = str
 
 
 def verify(plan: Plan, watch: Watch, on_check: Callable[[Check], None]) -> Verification | None:
@@ -61,7 +63,8 @@ def verify(plan: Plan, watch: Watch, on_check: Callable[[Check], None]) -> Verif
     while True:
         if not wait_until(end_s + watch.schedule.lag_s, watch.clock, watch.cancelled):
             return None
-        check = check_of(watch.verifier.read(Window(start_s, end_s)), plan, watch.policy, end_s)
+        reading = believable(watch.verifier.read(Window(start_s, end_s)))
+        check = check_of(reading, plan, watch.policy, end_s)
         on_check(check)
         checks.append(check)
         watch.observer(Progress("verify", describe(check, len(checks))))
@@ -69,10 +72,17 @@ def verify(plan: Plan, watch: Watch, on_check: Callable[[Check], None]) -> Verif
         if ruling.decision is not None:
             ran = batches_run(counted, watch.batches())
             found = reached(plan.predictions, checks)
-            return Verification(ruling.decision, ruling.reason, tuple(checks), found, ran)
-        if check.conclusive or check.requests is None:
+            decision, reason = _if_there(ruling.decision, ruling.reason, watch)
+            return Verification(decision, reason, tuple(checks), found, ran)
+        if not grows(reading, plan, watch.policy):
             start_s = end_s
         end_s += watch.schedule.window_s
+
+
+def _if_there(decision: Decision, reason: str, watch: Watch) -> tuple[Decision, str]:
+    """Only what is in effect is kept: what the checks saw may have been undone by a person or a restart meanwhile."""
+    absent = watch.absent() if decision is Decision.KEEP else ""
+    return (Decision.HOLD, f"{reason}, but the change is not in effect now: {absent}") if absent else (decision, reason)
 
 
 def measure(plan: Plan, watch: Watch) -> Check | None:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from latencydoctor.model.remedy import Decision, Reading
+from latencydoctor.remedy.judge import believable
 
 MINIMUM_EFFECT = 1.10
 """How many times the baseline's p99 the canary's must be to count as worse: less is what hosts differ by."""
@@ -48,6 +49,9 @@ WORST_ERROR_GROWTH = 0.0025
 
 GRAVE_ERROR_GROWTH = 0.05
 """So much higher an error ratio is not watched for three windows: customers get those errors."""
+
+FAR = 10.0
+"""So many standard deviations from the mean there is nothing left to sum."""
 
 GRAVE_BY_CHANCE = 1e-6
 """Below this probability one window is enough to say that it is no chance."""
@@ -111,19 +115,19 @@ class _Compared:
 
 def missing(window: CanaryWindow, policy: CanaryPolicy) -> str:
     """What keeps a window from being judged, in words; empty when it can be."""
-    for side, reading in (("canary", window.canary), ("baseline", window.baseline)):
+    canary = believable(window.canary)
+    for side, reading in (("canary", canary), ("baseline", believable(window.baseline))):
         if reading.note:
             return f"{side}: {reading.note}"
-        requests = _number(reading.requests)
-        if requests is None:
+        if reading.requests is None:
             return f"{side}: no data on requests"
-        if requests < policy.min_requests:
-            more = math.ceil(policy.min_requests - requests)
-            return f"{side}: {requests:.0f} requests of the {policy.min_requests:.0f} needed: {more} more"
+        if reading.requests < policy.min_requests:
+            more = math.ceil(policy.min_requests - reading.requests)
+            return f"{side}: {reading.requests:.0f} requests of the {policy.min_requests:.0f} needed: {more} more"
         for name, value in (("p99", reading.p99_ms), ("errors", reading.error_ratio)):
-            if _number(value) is None or (name == "p99" and not value):
+            if value is None:
                 return f"{side}: no data on {name}"
-    if policy.memory_limit_bytes is not None and _number(window.canary.memory_bytes) is None:
+    if policy.memory_limit_bytes is not None and canary.memory_bytes is None:
         return "canary: no data on memory"
     return ""
 
@@ -241,17 +245,16 @@ def _failed(readings: Sequence[Reading]) -> tuple[float, float]:
 def binomial_tail(at_least: int, of: int, share: float) -> float:
     """The probability of `at_least` or more of `of` events where each is one with probability `share`.
 
-    Summed in logarithms, so that thousands of events do not overflow.
+    Summed in logarithms, so that thousands of events do not overflow, and no further than `FAR` standard deviations
+    from the mean, so that millions take no longer.
     """
-    if at_least <= 0:
+    if at_least <= 0 or share >= 1:
         return 1.0
+    far = FAR * math.sqrt(of * share * (1 - share)) + FAR
+    first, last = max(at_least, math.floor(of * share - far)), min(of, math.ceil(max(at_least, of * share) + far))
     log_yes, log_no = math.log(share), math.log1p(-share)
     terms = (
         math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1) + k * log_yes + (of - k) * log_no
-        for k in range(at_least, of + 1)
+        for k in range(first, last + 1)
     )
     return math.fsum(map(math.exp, terms))
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -65,6 +65,7 @@ class Ruling:
 def check_of(reading: Reading, plan: Plan, policy: JudgePolicy, at_s: float) -> Check:
     """One window judged against the plan's requirements. Too few requests or no p99 is inconclusive, never a pass."""
     limits = {item.signal: item.at_most for item in plan.requirements}
+    reading = believable(reading)
     missing = _missing(reading, policy, limits)
     if missing:
         return _check(reading, at_s, passed=False, conclusive=False, note=missing)
@@ -85,16 +86,26 @@ def check_of(reading: Reading, plan: Plan, policy: JudgePolicy, at_s: float) -> 
 def _check(reading: Reading, at_s: float, *, passed: bool, conclusive: bool, note: str) -> Check:
     return Check(
         at_s,
-        _finite(reading.p99_ms),
-        _finite(reading.error_ratio),
-        _finite(reading.memory_bytes),
-        _finite(reading.requests),
+        reading.p99_ms,
+        reading.error_ratio,
+        reading.memory_bytes,
+        reading.requests,
         passed,
         conclusive,
         note,
-        _finite(reading.hit_ratio),
-        tuple((signal, value) for signal, value in reading.also if math.isfinite(value)),
+        reading.hit_ratio,
+        reading.also,
     )
+
+
+def believable(reading: Reading) -> Reading:
+    """The reading without what no server can have measured: no number, one below zero, requests that took no time."""
+    also = tuple((signal, value) for signal, value in reading.also if _possible(value) is not None)
+    p99_ms, errors, memory, requests, hits = map(
+        _possible,
+        (reading.p99_ms or None, reading.error_ratio, reading.memory_bytes, reading.requests, reading.hit_ratio),
+    )
+    return Reading(p99_ms, errors, memory, requests, reading.note, hits, also)
 
 
 def _errors(ratio: float | None, also: Mapping[str, float], limits: Collection[str]) -> float | None:
@@ -104,8 +115,8 @@ def _errors(ratio: float | None, also: Mapping[str, float], limits: Collection[s
     return max(0.0, ratio - also.get(SHED, 0.0))
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _possible(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) and value >= 0 else None
 
 
 def _shown(value: float) -> str:
@@ -113,23 +124,22 @@ def _shown(value: float) -> str:
 
 
 def _missing(reading: Reading, policy: JudgePolicy, limits: Collection[str]) -> str:
-    """What the window lacks, in words; empty when it can be judged."""
+    """What a believable window lacks, in words; empty when it can be judged."""
     if reading.note:
         return reading.note
-    requests = _finite(reading.requests)
-    if requests is None:
+    if reading.requests is None:
         return "no data on requests"
-    if requests < policy.min_requests:
-        more = math.ceil(policy.min_requests - requests)
-        return f"{requests:.0f} requests of the {policy.min_requests:.0f} needed: {more} more"
+    if reading.requests < policy.min_requests:
+        more = math.ceil(policy.min_requests - reading.requests)
+        return f"{reading.requests:.0f} requests of the {policy.min_requests:.0f} needed: {more} more"
     named = (("p99", reading.p99_ms), ("errors", reading.error_ratio))
-    absent = [name for name, value in named if _finite(value) is None]
-    if MEMORY in limits and _finite(reading.memory_bytes) is None:
+    absent = [name for name, value in named if value is None]
+    if MEMORY in limits and reading.memory_bytes is None:
         absent.append("memory")
-    if MISSES in limits and _finite(reading.hit_ratio) is None:
+    if MISSES in limits and reading.hit_ratio is None:
         absent.append("the cache's hits")
     also = dict(reading.also)
-    absent += [words for name, words in _ALSO.items() if name in limits and _finite(also.get(name)) is None]
+    absent += [words for name, words in _ALSO.items() if name in limits and name not in also]
     if absent:
         return f"no data on {' and '.join(absent)}"
     vip = also.get(VIP_REQUESTS, 0.0)
@@ -137,6 +147,18 @@ def _missing(reading: Reading, policy: JudgePolicy, limits: Collection[str]) -> 
         more = math.ceil(MIN_VIP_REQUESTS - vip)
         return f"{vip:.0f} VIP requests of the {MIN_VIP_REQUESTS:.0f} needed: {more} more"
     return ""
+
+
+def grows(reading: Reading, plan: Plan, policy: JudgePolicy) -> bool:
+    """Whether all that a window lacks is requests, so that a longer one from the same start would have them.
+
+    What else keeps it from being judged, such as a server that was restarted inside it, would stay inside.
+    """
+    if reading.note or reading.requests is None:
+        return False
+    by_vip = any(item.signal == VIP_P99 for item in plan.requirements)
+    few_vip = by_vip and dict(reading.also).get(VIP_REQUESTS, 0.0) < MIN_VIP_REQUESTS
+    return few_vip or reading.requests < policy.min_requests
 
 
 _ALSO = {VIP_P99: "the p99 of VIP requests", VIP_ERRORS: "the errors of VIP requests", SHED: "what was turned away"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ from latencydoctor.model.remedy import (
     NothingToDo,
     Plan,
     Reading,
+    Requirement,
     RunEvent,
     RunState,
     RunSummary,
@@ -318,6 +320,25 @@ def test_recovery_that_cannot_reach_the_server_can_be_run_again_or_closed_by_han
     assert unfinished(ward.history) == ()
 
 
+def test_a_run_that_is_closed_by_hand_tells_the_settings_that_were_found(ward: Ward) -> None:
+    tools = dataclasses.replace(ward.tools(GOOD), observer=lambda progress: interrupt(progress, at="effect"))
+    with pytest.raises(KeyboardInterrupt):
+        treat.apply(ward.plan(), tools)
+    (closed,) = recovery.recover(ward.tools(), accept=True)
+    assert closed.digest == settings_digest(ward.settings) != settings_digest(BROKEN)
+    ended = ward.history.entries(closed.run_id)[-1]
+    assert (ended.event, ended.fields["digest"]) == (RunEvent.ENDED, closed.digest)
+
+
+def test_a_run_that_is_closed_by_hand_while_nothing_can_be_read_tells_no_digest(ward: Ward) -> None:
+    plan = ward.plan()
+    ward.patient.stuck = True
+    treat.apply(plan, ward.tools(GOOD))
+    (ward.state / EFFECTIVE).unlink()
+    (closed,) = recovery.recover(ward.tools(), accept=True)
+    assert (closed.state, closed.digest) == (RunState.HELD, "")
+
+
 def test_recovery_stops_at_settings_that_are_neither_old_nor_new(ward: Ward) -> None:
     plan = ward.plan()
     ward.patient.stuck = True
@@ -328,6 +349,7 @@ def test_recovery_stops_at_settings_that_are_neither_old_nor_new(ward: Ward) -> 
     (outcome,) = recovery.recover(ward.tools())
     assert isinstance(outcome.error, RollbackFailed)
     assert "someone else" in outcome.error.message
+    assert "latencydoctor runs recover --accept" in outcome.error.hint
     assert ward.settings == third
 
 
@@ -358,6 +380,28 @@ def test_no_data_is_held_and_never_kept(ward: Ward, readings: tuple[Reading, ...
     assert isinstance(outcome.error, Held)
     assert "no data" in outcome.reason
     assert ward.is_new()
+
+
+def meddle(ward: Ward, progress: Progress, *names: str) -> None:
+    """Somebody puts the old settings back while the change is being verified."""
+    if progress.phase == "verify":
+        for name in names:
+            (ward.state / name).write_text(BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ((SETTINGS, EFFECTIVE), "the settings were changed by someone else"),
+        ((EFFECTIVE,), "the server runs other settings"),
+    ],
+)
+def test_what_is_not_in_effect_any_more_is_not_kept(ward: Ward, names: tuple[str, ...], told: str) -> None:
+    tools = dataclasses.replace(ward.tools(GOOD), observer=lambda progress: meddle(ward, progress, *names))
+    outcome = treat.apply(ward.plan(), tools)
+    assert isinstance(outcome.error, Held)
+    assert outcome.reason == f"3 checks in a row passed, but the change is not in effect now: {told}"
+    assert unfinished(ward.history) == ()
 
 
 def test_memory_that_ran_away_rolls_back_at_once(ward: Ward) -> None:
@@ -427,6 +471,26 @@ def test_a_rollback_to_a_state_measured_worse_needs_force(ward: Ward) -> None:
     assert ward.is_new()
     treat.rollback(ward.tools(GOOD), force=True)
     assert ward.is_old()
+
+
+@pytest.mark.parametrize("nothing", [{"p99_ms": math.nan}, {"error_ratio": None}, {"p99_ms": -1.0}], ids=str)
+def test_no_data_of_now_does_not_pass_for_a_state_that_got_worse(ward: Ward, nothing: dict[str, float | None]) -> None:
+    treat.apply(ward.plan(), ward.tools(GOOD))
+    with pytest.raises(Held, match="2140 ms then, 120 ms now"):
+        treat.rollback(ward.tools(dataclasses.replace(GOOD, **nothing)))  # type: ignore[arg-type]  # fields by name
+
+
+def test_where_no_vip_request_comes_now_the_last_check_decides_on_a_rollback(ward: Ward) -> None:
+    """Nobody's p99 is no worse p99."""
+    served = dataclasses.replace(GOOD, also=(("vip_p99_ms", 100.0), ("vip_requests", 500.0)))
+    plan = resigned(
+        ward.plan(),
+        requirements=(Requirement("vip_p99_ms", "ms", 500.0),),
+        before_values=(("vip_p99_ms", 2000.0), ("error_ratio", 0.0)),
+    )
+    treat.apply(plan, ward.tools(served))
+    with pytest.raises(Held, match="2000 ms then, 100 ms now"):
+        treat.rollback(ward.tools(GOOD))
 
 
 def test_a_rollback_from_a_state_that_got_worse_needs_no_force(ward: Ward) -> None:
@@ -630,6 +694,7 @@ def test_a_committed_run_whose_state_is_gone_cannot_be_completed(ward: Ward) -> 
     (failed,) = recovery.recover(ward.tools())
     assert isinstance(failed.error, RollbackFailed)
     assert "was committed, but its state is not there" in failed.error.message
+    assert "latencydoctor runs recover --accept" in failed.error.hint
     assert len(unfinished(ward.history)) == 1
 
 
@@ -829,7 +894,7 @@ def test_what_sounds_like_a_secret_does_not_keep_a_run_from_being_read_back(
 
 def test_a_plan_that_the_journal_would_not_keep_whole_is_refused_before_anything_is_changed(ward: Ward) -> None:
     plan = resigned(ward.plan(), title="token=hunter2")
-    with pytest.raises(Refused, match="could not undo it"):
+    with pytest.raises(Refused, match="could not undo the change"):
         treat.apply(plan, ward.tools(GOOD))
     assert ward.settings == BROKEN
     assert unfinished(ward.history) == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from latencydoctor.targets.state_folder import SETTINGS
 from tests.fakes.arms import BETTER, SILENT, WORSE, FakeArms
 from tests.fakes.patient import BROKEN, EFFECTIVE
 from tests.fakes.verifier import GOOD
-from tests.unit.app.test_treat import Ward
+from tests.unit.app.test_treat import Ward, full_disk_at
 
 TWO = BROKEN.replace("  model: faq-encoder\n", "  model: faq-encoder\n  replicas: 2\n")
 
@@ -254,3 +255,25 @@ def test_what_a_canary_found_is_read_back_as_it_was(ward: TwoWard) -> None:
     (check,) = cut_off(ward.history, plan.digest, ward.clock.now_s())
     assert (check.canary, check.baseline) == WORSE
     assert cut_off(ward.history, "another", ward.clock.now_s()) == ()
+
+
+def test_a_journal_that_fails_when_a_canary_is_promoted_takes_it_back(
+    ward: TwoWard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ward.plan()
+    full_disk_at(ward, RunEvent.WRITE_INTENT, monkeypatch)
+    outcome = treat.apply(plan, ward.staged(BETTER))
+    assert isinstance(outcome.error, RolledBack)
+    assert ward.is_old()
+    monkeypatch.undo()
+    (recovered,) = recovery.recover(ward.tools())
+    assert recovered.state is RunState.UNDONE
+    assert ward.is_old()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -5.0])
+def test_figures_that_are_none_are_no_data_of_a_canary(ward: TwoWard, bad: float) -> None:
+    outcome = treat.apply(ward.plan(), ward.staged((dataclasses.replace(GOOD, p99_ms=bad), GOOD)))
+    assert isinstance(outcome.error, Held)
+    assert "no data on p99" in outcome.reason
+    assert ward.is_old()

@@ -75,6 +75,23 @@ def test_a_window_with_too_few_requests_grows_until_there_are_enough() -> None:
     assert "(120 requests of the 200 needed: 80 more)" in said[0]
 
 
+def test_a_window_with_too_few_vip_requests_grows_until_there_are_enough() -> None:
+    plan = dataclasses.replace(PLAN, requirements=(Requirement("vip_p99_ms", "ms", 500.0),))
+    few = dataclasses.replace(GOOD, also=(("vip_requests", 60.0),))
+    verifier = FakeVerifier(few, dataclasses.replace(GOOD, also=(("vip_requests", 120.0), ("vip_p99_ms", 90.0))))
+    watch = Watch(verifier, FakeClock(), lambda _: None, never, Schedule(), JudgePolicy())
+    assert verify(plan, watch, lambda _: None) is not None
+    assert [round(w.length_s) for w in verifier.windows] == [10, 20, 10, 10]
+
+
+def test_a_restart_spoils_the_window_it_is_in_and_no_other() -> None:
+    restarted = dataclasses.replace(GOOD, requests=900.0, note="the server was restarted inside the window")
+    found, windows, _, _ = run(restarted, GOOD)
+    assert found is not None
+    assert found.decision is Decision.KEEP
+    assert [round(w.length_s) for w in windows] == [10, 10, 10, 10]
+
+
 def test_no_data_at_all_does_not_grow_and_is_held() -> None:
     found, windows, _, said = run(NOTHING)
     assert found is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 
@@ -91,6 +92,8 @@ def test_errors_that_the_baseline_has_as_well_are_held_not_rolled_back() -> None
         (reading(500), Reading(None, None, None, None, "stale"), "baseline: stale"),
         (reading(math.nan), reading(500), "canary: no data on p99"),
         (reading(0.0), reading(500), "canary: no data on p99"),
+        (reading(-500), reading(500), "canary: no data on p99"),
+        (reading(500), reading(500, -0.1), "baseline: no data on errors"),
         (reading(500, None), reading(500), "canary: no data on errors"),
         (reading(500, requests=None), reading(500), "canary: no data on requests"),
         (reading(500, requests=150), reading(500), "canary: 150 requests of the 200 needed: 50 more"),
@@ -132,6 +135,15 @@ def test_the_tail_of_a_binomial(at_least: int, of: int, share: float, expected: 
 def test_the_tail_of_thousands_neither_overflows_nor_leaves_its_range() -> None:
     assert 0.4 < binomial_tail(1000, 5000, 0.2) < 0.6
     assert binomial_tail(5000, 5000, 0.2) == pytest.approx(0.0)
+
+
+def test_the_tail_of_a_busy_service_is_found_at_once() -> None:
+    """The canary is in place while the judge thinks."""
+    started_s = time.process_time()
+    assert binomial_tail(500_000_000, 1_000_000_000, 0.5) == pytest.approx(0.5, abs=0.001)
+    assert binomial_tail(500_100_000, 1_000_000_000, 0.5) == pytest.approx(1.27e-10, rel=0.02)
+    assert time.process_time() - started_s < 10
+    assert binomial_tail(1, 1, 1.0) == 1.0
 
 
 def test_a_window_without_data_neither_fails_nor_ends_a_row_of_failures() -> None:

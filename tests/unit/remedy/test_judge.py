@@ -126,7 +126,7 @@ def test_limits_are_part_of_what_passes() -> None:
         assert "above" in check.note
 
 
-@pytest.mark.parametrize("absent", [None, math.nan, math.inf])
+@pytest.mark.parametrize("absent", [None, math.nan, math.inf, -1.0])
 @pytest.mark.parametrize("name", ["p99_ms", "error_ratio", "memory_bytes", "requests"])
 def test_an_absent_figure_is_never_a_pass(name: str, absent: float | None) -> None:
     check = check_of(dataclasses.replace(reading(), **{name: absent}), plan(), POLICY, 0.0)  # type: ignore[arg-type]  # a field by name
