@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latencydoctor.cli import torchserve_wiring, triton_wiring
+from latencydoctor.cli.target_places import JOURNAL
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.configuration import Configuration
 from latencydoctor.model.effects import Effects
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 Now = Callable[[], float]
 
 BUNDLED = "bundled"
-JOURNAL = "journal"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from latencydoctor.cli.target_places import JOURNAL, meant, own_folder
 from latencydoctor.errors import UsageError
 from latencydoctor.model.configuration import Configuration, TorchServeModel, TorchServeSource
 from latencydoctor.model.effects import Effects
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from latencydoctor.targets.torchserve_changer import TorchServeChanger
 
 KIND = "torchserve"
-JOURNAL = "journal"
 
 _HOW = (
     "Write it as --target torchserve:URL/models/MODEL with the management address (port 8081 by default), or write "
@@ -28,16 +27,14 @@ _HOW = (
 def chosen(configuration: Configuration, named: str) -> TorchServeModel | None:
     """The model of a TorchServe that `named` means, None when it means another kind; empty for the configured one."""
     configured = configuration.torchserve_target
-    if not named or named == KIND:
-        if named and configured is None:
-            raise UsageError("no TorchServe is configured as a target", hint=_HOW)
-        return configured
-    kind, colon, rest = named.partition(":")
-    if not colon or kind != KIND:
-        return None
+    return meant(named, "TorchServe", configured, _HOW, lambda rest: _named(configuration, rest))
+
+
+def _named(configuration: Configuration, rest: str) -> TorchServeModel:
+    configured = configuration.torchserve_target
     url, models, model = rest.rpartition("/models/")
     if not models or not model or "://" not in url:
-        raise UsageError(f"--target {named} does not name a server and a model", hint=_HOW)
+        raise UsageError(f"--target {KIND}:{rest} does not name a server and a model", hint=_HOW)
     # Credentials and archives belong to the server and the model that they were written for.
     if configured is not None and configured.server.url.rstrip("/") == url:
         archives = configured.archives if configured.model == model else ()
@@ -61,7 +58,7 @@ def edges(
     address = torchserve_server(place.server)
     connection = Connection(address.url, address.headers, address.ca_file, address.certificate)
     target = TorchServeTarget(Management(connection, place.model, effects), dict(place.archives))
-    folder = _folder_of(target.name)
+    folder = own_folder(target.name.encode())
     history = JournalFolder(folder / JOURNAL, now_s, effects)
     return target, TorchServeChanger(target, GuardedFolder(folder, NAMES, effects)), history
 
@@ -71,12 +68,4 @@ def journal(place: TorchServeModel) -> Path:
     from latencydoctor.cli.sources_wiring import torchserve_server
     from latencydoctor.targets.torchserve import identity
 
-    return _folder_of(identity(torchserve_server(place.server).url, place.model)) / JOURNAL
-
-
-def _folder_of(identity: str) -> Path:
-    """In the user's state folder: there is no place of ours on the server's side."""
-    from platformdirs import user_state_path
-
-    name = hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return user_state_path("latencydoctor", appauthor=False) / "targets" / name
+    return own_folder(identity(torchserve_server(place.server).url, place.model).encode()) / JOURNAL

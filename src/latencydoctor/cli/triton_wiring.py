@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from latencydoctor.cli.target_places import JOURNAL, meant, own_folder
 from latencydoctor.errors import KnownError, UsageError
 from latencydoctor.model.configuration import Configuration, TritonTarget
 from latencydoctor.model.effects import Effects
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from latencydoctor.targets.triton_repository import TritonRepository
 
 KIND = "triton"
-JOURNAL = "journal"
 MAX_LISTED = 10
 
 _HOW = (
@@ -31,18 +30,15 @@ _HOW = (
 def chosen(configuration: Configuration, named: str) -> TritonTarget | None:
     """The model of a Triton that `named` means, None when it means another kind; empty for the configured one."""
     configured = configuration.triton_target
-    if not named or named == KIND:
-        if named and configured is None:
-            raise UsageError("no Triton is configured as a target", hint=_HOW)
-        return configured
-    kind, colon, rest = named.partition(":")
-    if not colon or kind != KIND:
-        return None
+    return meant(named, "Triton", configured, _HOW, lambda rest: _named(configured, rest))
+
+
+def _named(configured: TritonTarget | None, rest: str) -> TritonTarget:
     repository, _, server = rest.rpartition("@")
     address, _, model = server.partition("/")
     host, _, port = address.rpartition(":")
     if not repository or not host or not port.isdecimal():
-        raise UsageError(f"--target {named} does not name a repository and a server", hint=_HOW)
+        raise UsageError(f"--target {KIND}:{rest} does not name a repository and a server", hint=_HOW)
     if configured is not None and configured.repository == repository and configured.grpc == address:
         return replace(configured, model=model or configured.model)
     return TritonTarget(repository, address, model)
@@ -88,8 +84,5 @@ def _only_model(repository: Path) -> str:
 
 
 def _journal_of(model: Path) -> Path:
-    """In the user's state folder, by the model's folder: nothing but the lock is left in a repository."""
-    from platformdirs import user_state_path
-
-    identity = hashlib.sha256(os.fsencode(os.path.realpath(model))).hexdigest()[:16]
-    return user_state_path("latencydoctor", appauthor=False) / "targets" / identity / JOURNAL
+    """Not in the repository: nothing but the lock is left there."""
+    return own_folder(os.fsencode(os.path.realpath(model))) / JOURNAL
