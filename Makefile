@@ -16,7 +16,7 @@ CHECKED := $(wildcard src tests benchmarks scripts)
 # Their folders are named after a version, which is no package name: mypy takes them one at a time.
 TRITON_MODELS := $(wildcard src/latencydoctor/stack/triton_model/*/*/model.py benchmarks/instant_model/*/model.py)
 
-.PHONY: help setup tools setup-venv demo test coverage check lint types contracts wheel format \
+.PHONY: help setup tools setup-tests setup-venv demo test coverage check lint types contracts wheel format \
         bench-gateway bench-startup bench-diagnose bench-forecast bench-int8 bench-judge bench-logs drills \
         accuracy accuracy-logs race mutation crash-matrix check-vllm check-gpu clean distclean
 
@@ -28,6 +28,9 @@ setup: ## everything the other targets need: .venv, packages, Prometheus, Alertm
 
 tools: setup
 
+setup-tests:
+	@sh scripts/setup.sh tests
+
 setup-venv:
 	@sh scripts/setup.sh venv
 
@@ -35,7 +38,7 @@ demo: setup ## the incident on a real Triton: diagnosed, fixed, verified (about 
 	@mkdir -p reports
 	@$(BIN)/latencydoctor drill flash-crowd $(if $(QUICK),--quick) --report reports/flash-crowd.md $(DRILL_ARGS)
 
-test: setup ## all tests, with branch coverage over child processes
+test: setup-tests ## all tests, with branch coverage over child processes
 	@$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
 	@$(MAKE) --no-print-directory coverage

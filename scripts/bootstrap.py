@@ -28,6 +28,8 @@ VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "set-up.stamp"
 CACHE = ROOT / ".cache"
 TOOLS = CACHE / "tools"
+TENSORRT = CACHE / "tensorrt"
+TENSORRT_PACKAGES = ROOT / "requirements-tensorrt.txt"
 CONSTRAINTS = ROOT / "constraints.txt"
 HASHED = ROOT / "requirements-hashed.txt"
 STAMPED_FILES = (ROOT / "pyproject.toml", CONSTRAINTS, HASHED, Path(__file__).resolve())
@@ -240,14 +242,35 @@ def set_up_stack() -> None:
         set_up_server(package, names)
 
 
+# --- what only tests need ---------------------------------------------------------------------------------------
+
+
+def set_up_tensorrt() -> None:
+    """An environment with TensorRT, for the tests of the engine it builds; they are skipped where it cannot be had."""
+    stamp, wanted = TENSORRT / "set-up.stamp", TENSORRT_PACKAGES.read_text(encoding="utf-8") + sys.version
+    if not STACK_RUNS_HERE or (stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted):
+        return
+    started = time.monotonic()
+    say("installing TensorRT for RTX for its tests (under .cache, 95 MB once)")
+    pip = (TENSORRT / "bin" / "python", "-m", "pip", "install", "-q", "-q", "--disable-pip-version-check", "--no-input")
+    made = quiet(sys.executable, "-m", "venv", "--clear", TENSORRT)
+    if not (made and quiet(*pip, "--no-deps", "-r", TENSORRT_PACKAGES)):
+        say("TensorRT for RTX cannot be installed here; its tests are skipped")
+        return
+    stamp.write_text(wanted, encoding="utf-8")
+    say(f"TensorRT for RTX ready after {time.monotonic() - started:.0f} s")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Set up the checkout.")
-    parser.add_argument("part", choices=("venv", "stack"), help="packages only, or what the stack needs as well")
+    parser.add_argument("part", choices=("venv", "stack", "tests"), help="packages; and the stack; and what tests need")
     wanted = parser.parse_args().part
     try:
         set_up_venv()
-        if wanted == "stack":
+        if wanted != "venv":
             set_up_stack()
+        if wanted == "tests":
+            set_up_tensorrt()
     except SetupError as error:
         say(str(error))
         return 1

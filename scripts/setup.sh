@@ -3,6 +3,7 @@
 #
 #   setup.sh venv     the virtual environment with all packages
 #   setup.sh stack    that, and what no Python package brings: libpython, Prometheus, Alertmanager
+#   setup.sh tests    that, and TensorRT for RTX in an environment of its own
 #
 # PYTHON=/path/to/python chooses one; otherwise the first of python3, python3.12, python3.11 that is 3.11 or 3.12
 # (Triton's wheel has no other), else any newer one, with which everything but the bundled stack works.

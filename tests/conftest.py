@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ import pytest
 if TYPE_CHECKING:
     from latencydoctor.stack.endpoints import Endpoints
     from latencydoctor.stack.layout import Layout
+
+
+def pytest_configure() -> None:
+    """A shell makes what it starts in the background ignore Ctrl-C, and with it every program that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

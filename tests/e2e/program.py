@@ -118,15 +118,17 @@ def on_terminal(answer: bytes, *arguments: str | Path, cwd: Path) -> Ran:
         start_new_session=True,
     ) as process:
         os.close(theirs)
-        seen = _type_when_asked(ours, answer)
+        seen, ended = _type_when_asked(ours, answer)
+        if not ended:
+            process.kill()
         out = process.stdout.read() if process.stdout else b""
         process.wait(TIMEOUT_S)
     os.close(ours)
     return Ran(process.returncode, out.decode(), seen.decode())
 
 
-def _type_when_asked(terminal: int, answer: bytes) -> bytes:
-    """Everything the terminal showed, until the program has let go of it."""
+def _type_when_asked(terminal: int, answer: bytes) -> tuple[bytes, bool]:
+    """Everything the terminal showed, and whether the program has let go of it in time."""
     seen, typed, end_s = b"", False, time.monotonic() + TIMEOUT_S
     while time.monotonic() < end_s:
         if not select.select([terminal], [], [], 1.0)[0]:
@@ -134,12 +136,12 @@ def _type_when_asked(terminal: int, answer: bytes) -> bytes:
         try:
             piece = os.read(terminal, 4096)
         except OSError:  # on Linux this is how a terminal says that its other side is closed
-            break
+            return seen, True
         seen += piece
         if not typed and b"[y/N]" in seen:
             os.write(terminal, answer)
             typed = True
-    return seen
+    return seen, False
 
 
 def refused(ran: Ran, code: int, message: str, hint: str | None = "") -> None:
