@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ from latencydoctor.stack.encoder.encodings import Corpus
 from latencydoctor.stack.encoder.onnx_model import OnnxEncoder, model_path
 from latencydoctor.stack.encoder.serving import FaqServing, Metric, Place
 from latencydoctor.stack.encoder.tokenize import TextTokenizer
-from latencydoctor.stack.files import write_atomically
+from latencydoctor.stack.files import clear_left, write_atomically
 from latencydoctor.stack.layout import Layout, locate
 from latencydoctor.stack.settings import Settings
 
@@ -47,6 +49,21 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         write_atomically(path, "new \ud800")
     assert path.read_text(encoding="utf-8") == "old"
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_a_killed_maker_left_in_the_cache_is_cleared_an_hour_later(tmp_path: Path) -> None:
+    old, new, kept = tmp_path / ".int8-1-a", tmp_path / ".int8-2-b", tmp_path / "int8-3"
+    file = tmp_path / ".int8-4.tmp"
+    for folder in (old, new, kept):
+        folder.mkdir()
+        (folder / "0.onnx").write_text("x")
+    file.write_text("x")
+    hours_ago_s = time.time() - 2 * 3600
+    for path in (old, kept, file):
+        os.utime(path, (hours_ago_s, hours_ago_s))
+    clear_left(tmp_path, ".int8-*")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, kept.name]
+    clear_left(tmp_path / "absent", ".int8-*")
 
 
 def test_settings_are_saved_and_loaded(tmp_path: Path) -> None:

@@ -14,6 +14,10 @@ import pytest
 from latencydoctor.errors import ContentError, KnownError
 from latencydoctor.targets.admin import MAX_ANSWER_BYTES, render
 from latencydoctor.targets.controller_page import MAX_REASON_CHARS, ControllerState, read_controller, read_reason
+from latencydoctor.targets.folder import GuardedFolder
+from latencydoctor.targets.torchserve import TorchServeTarget
+from latencydoctor.targets.torchserve_changer import NAMES, TorchServeChanger
+from latencydoctor.targets.torchserve_client import Connection, Management
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -143,6 +147,15 @@ def test_a_page_with_odd_numbers(page: str, answer: type[Answering], number: byt
     answer.body = b"stack_settings_generation " + number + b"\n"
     with pytest.raises(KnownError, match="stack_settings_generation"):
         read_controller(page)
+
+
+def test_a_state_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    """Where a run keeps the lock and the notes of a server that it reaches over the network only."""
+    (tmp_path / "file").write_text("in the way")
+    target = TorchServeTarget(Management(Connection("http://127.0.0.1:9"), "bert"))
+    changer = TorchServeChanger(target, GuardedFolder(tmp_path / "file" / "bert", NAMES))
+    with pytest.raises(KnownError, match="cannot be made: Not a directory"), changer.hold("run"):
+        pass
 
 
 def test_a_page_without_the_numbers(page: str, answer: type[Answering]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latencydoctor.stack.binaries import Binaries
+from latencydoctor.stack.files import clear_left
 
 FIXED = b"/usr/share/prometheus/alertmanager"
 RELATIVE = b"./share"
@@ -59,6 +60,7 @@ def _relocated(program: bytes) -> bytes:
 
 def _write_program(path: Path, program: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    clear_left(path.parent, ".alertmanager-*")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_bytes(program)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from pathlib import Path
+
+LEFT_S = 3600.0
+"""Whoever makes something in the user's cache needs minutes, not an hour."""
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
@@ -24,3 +29,17 @@ def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def clear_left(folder: Path, pattern: str) -> None:
+    """Removes what makers that were killed left under such temporary names, files and whole folders."""
+    for path in folder.glob(pattern):
+        try:
+            if path.lstat().st_mtime > time.time() - LEFT_S:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        except OSError:
+            continue  # another one clears it at this moment, or it is not ours

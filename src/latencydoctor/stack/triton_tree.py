@@ -20,6 +20,7 @@ from pathlib import Path
 
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.binaries import INSTALL_HINT
+from latencydoctor.stack.files import clear_left
 
 STUB = Path("backends") / "python" / "triton_python_backend_stub"
 
@@ -71,6 +72,7 @@ def _python() -> str:
 def _copy(source: Path, root: Path, python: str) -> None:
     """Copies beside `root` and renames, so that an interrupted copy is never taken for a whole one."""
     root.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    clear_left(root.parent, ".triton-*")
     staging = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
     try:
         shutil.copytree(source, staging, dirs_exist_ok=True, ignore=shutil.ignore_patterns("python_backend_stubs"))

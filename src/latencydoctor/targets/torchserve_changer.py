@@ -63,8 +63,13 @@ class TorchServeChanger:
     def hold(self, run_id: str) -> AbstractContextManager[None]:
         """The lock beside our own files; Refused, with its holder, when another run on this machine has it."""
         folder = self._folder.path
-        with self._folder.effects(Effect.TARGET_FOLDER):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with self._folder.effects(Effect.TARGET_FOLDER):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnownError(
+                f"{folder} cannot be made: {error.strerror}", hint="Make room, or set XDG_STATE_HOME to another place."
+            ) from error
         return self._folder.locked(run_id)
 
     def refuse_held(self) -> None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from latencydoctor.errors import KnownError
 from latencydoctor.stack.encoder.onnx_model import Floats, Ints, OnnxEncoder
 from latencydoctor.stack.encoder.tokenize import TOKENIZER_FILE, TextTokenizer
+from latencydoctor.stack.files import clear_left
 
 FORMAT = 1
 BATCH = 16
@@ -114,6 +115,7 @@ def prepare(corpus: Corpus, model: Path, cache: Path, progress: Callable[[int, i
 
 def save(path: Path, encodings: Encodings) -> None:
     """Writes what `load` reads, whole or not at all. OSError passes."""
+    clear_left(path.parent, ".*.tmp.npz")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp.npz")
     try:
         np.savez(

@@ -7,7 +7,6 @@ range from the whole batch; the worse of the two counts.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +24,7 @@ from latencydoctor.stack.encoder.encodings import Encodings
 from latencydoctor.stack.encoder.onnx_model import Ints, OnnxEncoder
 from latencydoctor.stack.encoder.tokenize import TextTokenizer
 from latencydoctor.stack.faq_entries import FaqEntry, load_entries
+from latencydoctor.stack.files import clear_left
 from latencydoctor.stack.quantise import speed
 from latencydoctor.stack.quantise.accuracy import Loss, compare, refusal
 from latencydoctor.stack.quantise.recipes import FOR_CPU, Recipe
@@ -34,6 +34,8 @@ from latencydoctor.stack.versions import ENCODER_FILE, ENCODINGS_FILE, MODEL_SOU
 BATCH = 16
 SEED = 20
 """Of the order in which held-out questions meet in a batch."""
+
+_SCRATCH = ".int8-"
 
 Tell = Callable[[str], None]
 
@@ -169,7 +171,8 @@ def _put(made: Path, target: Path) -> None:
 @contextmanager
 def _scratch(cache: Path) -> Iterator[Path]:
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".int8-{os.getpid()}-", dir=cache))
+    clear_left(cache, f"{_SCRATCH}*")
+    folder = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=cache))
     try:
         yield folder
     finally:
