@@ -151,6 +151,8 @@ def main() -> int:
     jobs = int(os.environ.get("JOBS") or len(os.sched_getaffinity(0)))
     started_s = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # A shell that starts it in the background has it ignore Ctrl-C, and each part would, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="ld-crash-") as name:
         matrix = Matrix(Path(name))
         matrix.go(side_by_side(quick), jobs)

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks import crash_matrix_fixes as fixes
 from benchmarks import crash_matrix_torchserve as torchserve
+from benchmarks.crash_matrix import Matrix, Part
 from benchmarks.crash_matrix_cuts import Record, cuts
 from latencydoctor.model.effects import Effect
 
@@ -114,6 +115,19 @@ def test_there_is_no_effect_that_none_of_them_is_killed_at() -> None:
 def test_every_action_of_the_matrix_is_tried() -> None:
     places = {"fixes": fixes.ACTIONS, "torchserve": torchserve.ACTIONS}
     assert {(part, one) for part, actions in places.items() for one in actions} <= {one[:2] for one in OTHERS}
+
+
+def test_a_part_that_breaks_off_is_told_and_counts_for_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix = Matrix(tmp_path)
+    matrix.go([Part("fixes", ("no-such-fix", "1"), "nothing"), Part("fixes", ("vip-priority", "1000"), "levels")], 2)
+    told = capsys.readouterr().err
+    assert matrix.broke_off
+    assert "nothing: broke off with 1" in told
+    assert "KeyError: 'no-such-fix'" in told
+    assert f"levels: {matrix.tally.kills} kills, 0 not exact" in told
+    assert matrix.tally.kills > 0
 
 
 def test_a_journal_cut_at_any_byte_is_recovered_exactly(tmp_path: Path) -> None:
