@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,30 @@ def test_settings_that_become_readable_are_read(desk: Desk, monkeypatch: pytest.
 def denied_text(path: Path) -> str:
     """As another user's file is read, whatever user runs the tests."""
     raise ContentError(f"cannot read {path}: Permission denied")
+
+
+def test_a_disk_that_was_full_for_a_moment_refuses_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.write(Settings())
+    desk.controller.step()
+    desk.write(larger(Settings()))
+    for full in (
+        "latencydoctor.stack.controller.loop.write_atomically",
+        "latencydoctor.stack.controller.fleet.Standing.serve",
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(full, no_room)
+            for _ in range(3):
+                assert not desk.controller.step()
+        assert "No space left" in desk.progress.current.error
+        assert desk.progress.current.generation == 1
+    assert desk.controller.step()
+    assert desk.progress.current.generation == 2
+    assert desk.events == ["settings_in_effect", "disk_unavailable", "settings_in_effect"]
+
+
+def no_room(*_: object) -> None:
+    """What writing comes to."""
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_damaged_configuration_in_the_model_folder_is_replaced(desk: Desk) -> None:

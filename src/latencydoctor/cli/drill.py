@@ -90,11 +90,11 @@ def flash_crowd(
     with _Board(rollback=prove_rollback) as board:
         request = stage.DrillRequest(fault.value, state, prove_rollback, quick, save)
         drilled = stage.flash_crowd(request, board.observe)
+    words.summary(drilled, streams.stdout())
+    streams.write(words.last_line(drilled))
     if report is not None:
         stage.write_report(drilled.record, report)
         streams.stderr().print(f"report written to {report}", soft_wrap=True)
-    words.summary(drilled, streams.stdout())
-    streams.write(words.last_line(drilled))
     raise typer.Exit(ExitCode.FAILED if drilled.misses else ExitCode.OK)
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from latencydoctor.app.ports import Progress
-from latencydoctor.cli.drill import _Board
+from latencydoctor.app.scenarios import find
+from latencydoctor.cli.drill import _Board, app
+from latencydoctor.errors import KnownError
+from latencydoctor.model.drill import Drilled, DrillFigures
+from latencydoctor.model.incident import IncidentRecord
+from tests.unit.app.test_drill import healthy
 
 STEPS = (
     Progress("up", "starting the stack"),
@@ -51,3 +59,21 @@ def test_a_board_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(Terminal(), monkeypatch)
     assert "\x1b" in text
     assert "+    max_batch_size: 32" in text
+
+
+def test_what_was_drilled_is_shown_also_where_its_report_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The figures took two minutes, and there are none but on the screen."""
+    figures = DrillFigures(3000.0, 100.0, 30.0, 10, 0, 310.0, 100.0, 0.2, 50.0, "batching", "sim:small")
+    record = IncidentRecord("Drill", "sim:small", healthy(), None, None, (), ())
+    drilled = Drilled(find("batching"), figures, (), record, ())
+    monkeypatch.setattr("latencydoctor.cli.stage.flash_crowd", lambda *_: drilled)
+
+    def full(*_: object) -> None:
+        raise KnownError("no room is left")
+
+    monkeypatch.setattr("latencydoctor.cli.stage.write_report", full)
+    done = CliRunner().invoke(app, ["flash-crowd", "--report", str(tmp_path / "report.md")])
+    assert isinstance(done.exception, KnownError)
+    assert json.loads(done.stdout.splitlines()[-1])

@@ -119,7 +119,7 @@ class Controller:
             wait = POLL_S if self.step() else RETRY_S
 
     def step(self) -> bool:
-        """One look at the file; False when Triton did not answer and the step has to be repeated soon."""
+        """One look at the file; False when the step has to be repeated soon, as when Triton did not answer."""
         stamp = self._look()
         if stamp == self._stamp:
             self._revive()
@@ -135,10 +135,12 @@ class Controller:
         try:
             self._apply(settings)
             self._keep(settings.generation, text, owner)
-        except TritonUnavailableError as error:
+        except (TritonUnavailableError, OSError) as error:
+            # What may be over the next moment, such as a Triton that starts again or a disk that is full.
             self._progress.current = replace(self._progress.current, error=str(error))
             if not self._waiting:
-                self._log("WARNING", "triton_unavailable", str(error))
+                what = "disk_unavailable" if isinstance(error, OSError) else "triton_unavailable"
+                self._log("WARNING", what, str(error))
             self._waiting = True
             self._revive()
             return False
@@ -146,7 +148,7 @@ class Controller:
             self._tell(error.message)
             self._revive()
             return False
-        except (LatencyDoctorError, OSError) as error:
+        except LatencyDoctorError as error:
             self._refuse(str(error))
         self._waiting, self._told, self._stored_before = False, "", None
         self._stamp = stamp
