@@ -60,7 +60,9 @@ class ServiceCurve:
         if not self.knots:
             return self.host_ms + self.item_ms * size
         if size <= self.knots[0][0] or len(self.knots) == 1:
-            return max(0.0, self.knots[0][1] - self.item_ms * (self.knots[0][0] - size))
+            smallest, took_ms = self.knots[0]
+            # Fewer take less by their share at most: how steep large batches are says nothing of small ones.
+            return took_ms - min(self.item_ms, took_ms / smallest) * (smallest - size)
         for (left, left_ms), (right, right_ms) in pairwise(self.knots):
             if size <= right:
                 return left_ms + (right_ms - left_ms) * (size - left) / (right - left)
@@ -85,7 +87,7 @@ class ServiceCurve:
             self,
             host_ms=max(0.0, self.host_ms - tilt_ms * self.centre),
             item_ms=item_ms,
-            knots=tuple((size, max(0.0, took + tilt_ms * (size - self.centre))) for size, took in self.knots),
+            knots=tuple((size, max(0.1 * took, took + tilt_ms * (size - self.centre))) for size, took in self.knots),
         )
         return tilted.scaled(max(0.1, 1 + level * self.error_ratio))
 

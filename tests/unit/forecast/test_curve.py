@@ -103,6 +103,16 @@ def test_a_bent_device_is_followed_where_it_was_measured() -> None:
     assert curve.batch_ms(20) == pytest.approx(58.0, rel=0.1)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_below_the_smallest_size_seen_a_steep_curve_takes_at_least_its_share(size: int) -> None:
+    curve = fitted(
+        [BatchTime(4, 100, 10.0), BatchTime(8, 100, 11.0), BatchTime(16, 100, 60.0), BatchTime(32, 100, 200.0)]
+    )
+    assert curve.knots
+    assert curve.batch_ms(size) >= 10.0 * size / 4
+    assert curve.shifted(2.0, 2.0).batch_ms(size) > 0
+
+
 def test_a_bent_curve_never_falls() -> None:
     dice = random.Random(3)
     times = [BatchTime(size, 5, (5.0 if size < 10 else 60.0) + dice.uniform(-4, 4)) for size in range(2, 20)]
