@@ -20,6 +20,9 @@ _STARTS_ANEW = re.compile(r"\[|\d{2,4}[-/:]\d\d")
 _AFTER_EXCEPTION_LINES = 8
 """So many lines after the exception's own may still be its message (NCCL and CUDA errors have four)."""
 
+_MOST_BLOCKS = 64
+"""Exceptions of one chain whose hits are kept; of a chain the first counts, of Java's the last."""
+
 _FRAME_BYTES = 512
 _HEAD_CHARACTERS = 256
 ONE_BURST_S = 2.0
@@ -61,6 +64,17 @@ class Open:
     exception_at: int = 0
     hits: dict[int, list[tuple[Hit, Told]]] = field(default_factory=dict)
     loud: Loud | None = None
+
+    def show(self, block: int, hit: Hit, told: Told) -> None:
+        """Note what a line of a block shows. A record has no end of its own, so only what may count is kept."""
+        if block not in self.hits and len(self.hits) >= _MOST_BLOCKS:
+            if self.kind is not Kind.JAVA:
+                return
+            del self.hits[max(self.hits)]
+        held = self.hits.setdefault(block, [])
+        first = next((known.number for one, known in held if one.way.rule.id == hit.way.rule.id), told.number)
+        if told.number == first:
+            held.append((hit, told))
 
     def chosen(self) -> list[tuple[Hit, Told]]:
         """The hits that count: of a chain of exceptions those of its root, each class once."""

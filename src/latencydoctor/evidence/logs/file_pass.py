@@ -128,7 +128,7 @@ class FilePass:
         found = self._found(record, meaning, level)
         block = -1 if line.number == one.head else one.block
         for hit, said in found:
-            one.hits.setdefault(block, []).append((hit, self._told(line, said, hit, one)))
+            one.show(block, hit, self._told(line, said, hit, one))
         if found or rank_of(level) > _LOUD_RANK:
             return
         if one.loud is None or one.exception_at == line.number:

@@ -1,13 +1,13 @@
 """Loud lines that no rule knows, grouped by what they have in common, so that nothing loud is hidden.
 
 A line becomes a template: quoted texts, numbers, addresses, identifiers and paths are masked. Only templates whose
-lines come in a burst are shown. Memory is bounded: what comes after `MOST_TEMPLATES` is only counted.
+lines come in a burst are shown. Memory is bounded: kinds of lines that come after `MOST_TEMPLATES` are one more.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from latencydoctor.evidence.redact import redact
 from latencydoctor.model.evidence import LogEvent, Severity
@@ -15,6 +15,7 @@ from latencydoctor.model.evidence import LogEvent, Severity
 UNCLASSIFIED = "unclassified"
 MOST_TEMPLATES = 2000
 MOST_SHOWN = 10
+OTHERS = "(lines of further kinds, of which there are more than are told apart)"
 MEANING = "No rule knows these lines; they are loud and came in a burst, so they are shown as they are."
 
 _BURST = 5
@@ -79,7 +80,6 @@ class Templates:
 
     def __init__(self) -> None:
         self.groups: dict[str, Group] = {}
-        self.other = 0
         self._since_s: float | None = None
 
     def watch_from(self, time_s: float | None) -> None:
@@ -89,13 +89,11 @@ class Templates:
 
     def add(self, loud: Loud) -> None:
         """Count a line."""
-        masked = template(loud.text)
+        masked = self._kept(template(loud.text))
         group = self.groups.get(masked)
         if group is None:
-            if len(self.groups) >= MOST_TEMPLATES:
-                self.other += loud.count
-                return
-            group = self.groups[masked] = Group(loud.severity, loud.place, loud.file_line, redact(masked))
+            file_line = "" if masked == OTHERS else loud.file_line
+            group = self.groups[masked] = Group(loud.severity, loud.place, file_line, redact(masked))
         before = group.count
         group.count += loud.count
         if loud.severity.rank < group.severity.rank:
@@ -105,6 +103,10 @@ class Templates:
         _see(group, loud.time_s)
         if not group.burst:
             self._look_for_burst(group, loud, before)
+
+    def _kept(self, masked: str) -> str:
+        """The template under which a line is counted: its own while there is room."""
+        return masked if masked in self.groups or len(self.groups) < MOST_TEMPLATES else OTHERS
 
     def _look_for_burst(self, group: Group, loud: Loud, before: int) -> None:
         group.recent = [one for one in group.recent if _close(one, (loud.time_s, loud.number))]
@@ -122,14 +124,11 @@ class Templates:
 
     def merge(self, other: Templates) -> None:
         """Add what was seen in a further file; a burst may be spread over several."""
-        self.other += other.other
         for masked, theirs in other.groups.items():
-            ours = self.groups.get(masked)
+            kept = self._kept(masked)
+            ours = self.groups.get(kept)
             if ours is None:
-                if len(self.groups) >= MOST_TEMPLATES:
-                    self.other += theirs.count
-                else:
-                    self.groups[masked] = theirs
+                self.groups[kept] = theirs if kept == masked else replace(theirs, line=kept, file_line="")
                 continue
             _merge(ours, theirs)
 

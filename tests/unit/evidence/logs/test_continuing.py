@@ -186,3 +186,16 @@ def test_a_class_that_two_lines_of_a_record_show_counts_once() -> None:
     one = opened()
     one.hits = {-1: [hit("slow", 1), hit("dead", 1)], 0: [hit("slow", 2)]}
     assert [(told.rule_id, told.number) for _, told in one.chosen()] == [("slow", 1), ("dead", 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "root"), [(Kind.PYTHON, 2), (Kind.JAVA, 4998), (Kind.PLAIN, 2)], ids=["python", "java", "plain"]
+)
+def test_a_record_without_an_end_keeps_only_what_may_count(kind: Kind, root: int) -> None:
+    one = opened(kind)
+    one.show(-1, *hit("slow", 1))
+    for number in range(2, 5000):
+        one.show(number // 2 - 1, *hit("dead", number))
+        one.show(-1, *hit("slow", number))
+    assert sum(len(held) for held in one.hits.values()) < 200
+    assert [told.number for _, told in one.chosen() if told.rule_id == "dead"] == [root]

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latencydoctor.evidence.logs.unclassified import MOST_SHOWN, MOST_TEMPLATES, Group, Loud, Templates, template
+from latencydoctor.evidence.logs.unclassified import (
+    MOST_SHOWN,
+    MOST_TEMPLATES,
+    OTHERS,
+    Group,
+    Loud,
+    Templates,
+    template,
+)
 from latencydoctor.model.evidence import LogEvent, Severity
 from tests.unit.log_builders import START_S, at, read, rule
 
@@ -122,13 +130,23 @@ def test_memory_and_screen_are_bounded() -> None:
             templates.add(
                 loud(f"{chr(97 + first % 26) * (1 + first // 26)} {chr(97 + second % 26) * (1 + second // 26)}", 0, 5)
             )
-    assert len(templates.groups) == MOST_TEMPLATES
-    assert templates.other == (3600 - MOST_TEMPLATES) * 5
+    assert len(templates.groups) == MOST_TEMPLATES + 1
+    assert templates.groups[OTHERS].count == (3600 - MOST_TEMPLATES) * 5
     assert len(templates.events()) == MOST_SHOWN
     other = Templates()
     other.add(loud("new words", 0, 5))
     templates.merge(other)
-    assert templates.other == (3600 - MOST_TEMPLATES + 1) * 5
+    assert len(templates.groups) == MOST_TEMPLATES + 1
+    assert templates.groups[OTHERS].count == (3600 - MOST_TEMPLATES + 1) * 5
+
+
+def test_loud_lines_that_are_all_different_are_not_hidden() -> None:
+    def words(number: int) -> str:
+        return " ".join(chr(97 + number // 26**place % 26) * 3 for place in range(4))
+
+    (one,) = unknown("".join(f"{at(0)} ERROR {words(number)}\n" for number in range(MOST_TEMPLATES + 50)))
+    assert (one.line, one.count, one.severity) == (OTHERS, 50, Severity.ERROR)
+    assert one.place == f"0.log:{MOST_TEMPLATES + 1}"
 
 
 def test_worst_and_most_frequent_first() -> None:
