@@ -205,7 +205,7 @@ class Server:
                 return self.freed_ms()
             waiting = self.waiting()
             if waiting == 0:
-                return min(self._woken_ms(0), self.now_ms + LOOKS_AGAIN_MS)
+                return min(self._woken_ms(0), self._looks_ms())
             taken, full, until_ms, wake_at = look(
                 len(self._batch.members), waiting, self.oldest_ms(), self.now_ms, self._rules
             )
@@ -221,6 +221,12 @@ class Server:
                 return min(until_ms, self._woken_ms(waiting))
             if self.idle() and self._ready:
                 return self.now_ms
+
+    def _looks_ms(self) -> float:
+        """When it next looks by itself and finds somebody: at a low rate it has looked thousands of times before."""
+        away_ms = self.arrival_ms(1) - self.now_ms
+        looks = max(1, math.ceil(away_ms / LOOKS_AGAIN_MS)) if away_ms < math.inf else 1
+        return self.now_ms + looks * LOOKS_AGAIN_MS
 
     def _woken_ms(self, waiting: int) -> float:
         """When an arrival wakes the sleeping batcher."""

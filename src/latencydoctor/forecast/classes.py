@@ -5,7 +5,6 @@ Then the second level gets what the first leaves, and its time limit decides who
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,17 +47,19 @@ def by_class(scenario: Scenario, limit_ms: float, draws: int = QUICK_DRAWS) -> C
         return f"VIP requests alone are {vip_load:.0%} of what can be served, so they wait for each other"
     found = [_stretch(one, limit_ms, SEED + number) for number, one in enumerate(drawn(scenario, draws))]
     vip, standard, shed = zip(*found, strict=True)
-    told = [one for one in standard if one is not None]
+    told, first = ([one for one in level if one is not None] for level in (standard, vip))
     if len(told) < len(standard):
         return "hardly a standard request would be answered"
+    if len(first) < len(vip):
+        return "too few VIP requests come to tell what they would see"
     low, high = min(shed), max(shed)
     # A share scatters evenly, not like a latency; what is not known of the model is a share of what is served.
     reach = (high - low) / 2 + 0.05 * (1 - scenario.hit_ratio)
     middle = sorted(shed)[len(shed) // 2]
-    return Classes(band_of(vip, 0), band_of(told, 0), Band(middle, max(0.0, low - reach), min(1.0, high + reach)))
+    return Classes(band_of(first, 0), band_of(told, 0), Band(middle, max(0.0, low - reach), min(1.0, high + reach)))
 
 
-def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float, float | None, float]:
+def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float | None, float | None, float]:
     """One stretch: p99 of each level as the front sees it, and the share of all requests there that is turned away."""
     count = round(REQUESTS / (1 - SETTLING_SHARE))
     arrivals = replace(scenario.traffic, rate_rps=scenario.server_rps).times_ms(count, seed)
@@ -71,8 +72,8 @@ def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float, flo
     begin_ms, end_ms = arrivals[round(count * SETTLING_SHARE)], arrivals[-1] - min(limit_ms, LONGEST_LIMIT_MS)
     came = sum(begin_ms <= arrived <= end_ms for arrived in arrivals)
     shed = sum(begin_ms <= arrived <= end_ms for arrived in server.shed) / max(came, 1)
-    vip = _p99(server.first_latencies_ms, scenario)
-    return math.inf if vip is None else vip, _p99(server.other_latencies_ms, scenario), shed * (1 - scenario.hit_ratio)
+    vip, standard = (_p99(level, scenario) for level in (server.first_latencies_ms, server.other_latencies_ms))
+    return vip, standard, shed * (1 - scenario.hit_ratio)
 
 
 def _p99(latencies_ms: Sequence[float], scenario: Scenario) -> float | None:

@@ -119,7 +119,7 @@ def _summed(plain: Estimate, found: Sequence[Outcome | None]) -> Estimate:
     def band(of: Callable[[Outcome], float]) -> Band:
         return band_of([of(outcome) for outcome in stable], unstable)
 
-    levels = stable[0].vip_ms and stable[0].standard_ms
+    levels = all(outcome.vip_ms and outcome.standard_ms for outcome in stable)
     return replace(
         plain,
         busy_ratio=median(outcome.utilisation_ratio for outcome in stable),

@@ -102,19 +102,22 @@ def capacity_rps(curve: ServiceCurve, batching: Batching, instances: int = 1) ->
 
 
 def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> Outcome | None:
-    """One stretch of so many requests after settling; None when more arrive than can be served."""
+    """One stretch of so many requests after settling; None when more arrive than can be served, or none was."""
     rate_rps = scenario.server_rps
     if rate_rps <= 0 or scenario.load_ratio >= 1:
         return None
     count = round(requests / (1 - SETTLING_SHARE))
     arrivals = replace(scenario.traffic, rate_rps=rate_rps).times_ms(count, seed)
     server = _served(scenario, arrivals, seed)
-    settled = round(count * SETTLING_SHARE)
+    # A stretch that ends before the settling does has nothing better.
+    latencies_ms = server.latencies_ms[round(count * SETTLING_SHARE) :] or server.latencies_ms
+    if not latencies_ms:
+        return None
     span_ms = max(server.now_ms - arrivals[0], COUNTING_ERROR)
     busy = server.busy_ms / span_ms / scenario.instances
     levels = (server.first_latencies_ms, server.other_latencies_ms) if isinstance(server, TwoLevels) else ([], [])
     return Outcome(
-        latencies_ms=_ascending(server.latencies_ms[settled:], scenario.outside_ms),
+        latencies_ms=_ascending(latencies_ms, scenario.outside_ms),
         utilisation_ratio=min(1.0, busy),
         batch_size_mean=sum(server.sizes) / len(server.sizes),
         hit_ratio=scenario.hit_ratio,

@@ -84,6 +84,22 @@ def test_a_lonely_request_waits_out_the_delay() -> None:
     assert server.latencies_ms == [121.0, 121.0]
 
 
+def test_a_request_a_day_costs_no_more_than_a_busy_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    waiting = Server.waiting
+
+    def counted(self: Server) -> int:
+        nonlocal looks
+        looks += 1
+        return waiting(self)
+
+    monkeypatch.setattr(Server, "waiting", counted)
+    day_ms = 86_400_000.0
+    server = served([number * day_ms + 130.0 for number in range(5)], SMALL, Batching(True, 16, 32, 100.0))
+    assert server.latencies_ms == [121.0] * 5
+    assert looks < 50
+
+
 def test_a_batch_that_fills_leaves_at_once() -> None:
     server = served([float(number) for number in range(16)], SMALL, Batching(True, 16, 32, 100.0))
     assert server.sizes == [16]

@@ -53,6 +53,11 @@ def test_vip_alone_beyond_the_capacity_has_no_bound() -> None:
     assert "wait for each other" in found
 
 
+def test_hardly_any_vip_requests_have_no_bound() -> None:
+    few = by_class(replace(FLOOD, vip_ratio=1e-6), 300.0)
+    assert few == "too few VIP requests come to tell what they would see"
+
+
 def test_a_prediction_says_what_was_before_and_how_it_was_reached() -> None:
     measured = {"vip_p99_ms": 2900.0, "e2e_mean_ms": 1500.0, "server_time_ms": 1490.0}
     vip, standard, shed = predict_classes(measured, ClassLoad(386.0, 0.06, Front(0.12)), FLOOD.batching, 450.0, TIMES)

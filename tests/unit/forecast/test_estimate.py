@@ -88,3 +88,10 @@ def test_levels_have_percentiles_of_their_own() -> None:
     assert vip.value < 0.8 * standard.value
     assert vip.value < whole.value <= standard.value
     assert estimate(scenario(260.0, BAD)).vip_p99_ms is None
+
+
+@pytest.mark.parametrize(("share", "requests"), [(0.003, 400), (0.006, 400), (0.01, 200)])
+def test_too_few_requests_of_a_level_have_no_percentile_of_their_own(share: float, requests: int) -> None:
+    found = estimate(replace(scenario(100.0), vip_ratio=share), requests)
+    assert found.p99_ms is not None
+    assert (found.vip_p99_ms, found.standard_p99_ms) == (None, None)

@@ -109,3 +109,11 @@ def test_time_outside_comes_on_top() -> None:
     assert plain is not None
     assert later is not None
     assert later.percentile_ms(0.99) == pytest.approx(plain.percentile_ms(0.99) + 7.0)
+
+
+def test_a_stretch_that_ends_before_it_has_settled_is_told_as_it_is() -> None:
+    quick = Scenario(Traffic(150_000.0), ServiceCurve(1.0, 0.0), Batching(True, 1, 32, 100.0), 5, vip_ratio=0.1)
+    found = simulate(quick, 200, 1)
+    assert found is not None
+    assert len(found.latencies_ms) == 10
+    assert found.percentile_ms(0.99) >= 1.0
