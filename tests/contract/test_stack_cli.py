@@ -26,10 +26,12 @@ cli = CliRunner()
         ["status", "--format", "xml"],
         ["render", "--format", "x"],
         ["logs", "-n", "-1"],
+        ["up", "--state", __file__],
+        ["status", "--state", __file__],
     ],
 )
 def test_an_impossible_option_is_a_usage_error(tmp_path: Path, arguments: list[str]) -> None:
-    assert cli.invoke(app, [*arguments, "--state", str(tmp_path)]).exit_code == 2
+    assert cli.invoke(app, [arguments[0], "--state", str(tmp_path), *arguments[1:]]).exit_code == 2
 
 
 def test_a_log_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -38,8 +40,16 @@ def test_a_log_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "has no log of 'triton'" in str(result.exception)
 
 
-def test_status_without_a_stack_says_so(tmp_path: Path) -> None:
-    result = cli.invoke(app, ["status", "--state", str(tmp_path)])
+@pytest.mark.parametrize("deadline", ["-1", "nan", "60", "0s"])
+def test_a_deadline_is_a_length_of_time_here_as_well(deadline: str, tmp_path: Path) -> None:
+    result = cli.invoke(app, ["up", "--deadline", deadline, "--state", str(tmp_path / "state")])
+    assert isinstance(result.exception, UsageError)
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("command", ["status", "logs"])
+def test_without_a_stack_it_says_so(command: str, tmp_path: Path) -> None:
+    result = cli.invoke(app, [command, "--state", str(tmp_path)])
     assert isinstance(result.exception, KnownError)
     assert "no stack in" in str(result.exception)
 

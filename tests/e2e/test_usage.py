@@ -61,7 +61,11 @@ URL = ("--prometheus", "http://127.0.0.1:1")
         (("diagnose", *URL, "--since", "yesterday"), "--since is 'yesterday', not a length", "1h30m"),
         (("diagnose", *URL, "--since", "999999999999d"), "--since is too long", "1h30m"),
         (("diagnose", *URL, "--baseline", "earlier"), "--baseline is 'earlier', not a span of time", "30m@24h"),
-        (("diagnose", *URL, "--baseline", "2/1"), "--baseline must end after it starts", "30m@24h"),
+        (
+            ("diagnose", *URL, "--baseline", "2026-11-30T08:00Z/2026-11-30T07:00Z"),
+            "--baseline must end after it starts",
+            "30m@24h",
+        ),
         (
             ("diagnose", "--metrics-url", "http://127.0.0.1:1/metrics", "--baseline", "30m@1d"),
             "--baseline needs a past",

@@ -33,6 +33,8 @@ AT_THE_LIMIT = 0.95
 """Above this load a server is counted to serve what it can, whatever arrives."""
 
 ALL_BATCHING = (MAXIMUM, PREFERRED, WAIT)
+SAID = f"--set {MAXIMUM}=32 --set {PREFERRED}=16 --set {WAIT}=100000"
+"""A whole batcher, as it is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def forecast(known: Situation, question: Question) -> Forecast:
         needed = known.need("config_max_batch_size")
         raise CannotTell(
             f"the batcher's settings are not known: {needed}",
-            hint=f"Give Triton's gRPC address with --triton, or set all of {', '.join(ALL_BATCHING)}.",
+            hint=f"Give Triton's gRPC address with --triton, or say all of it: {SAID}.",
         )
     rates = _rates(known, question)
     replicas = round(float(values.get(REPLICAS, known.replicas)))

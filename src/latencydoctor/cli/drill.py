@@ -52,16 +52,7 @@ def root() -> None:
 @app.command("flash-crowd")
 def flash_crowd(
     fault: Annotated[
-        Fault,
-        typer.Option(
-            "--fault",
-            help="What is wrong. batching: broken settings, mended as well. canary: the same on two replicas, of which "
-            "one tries the fix first. none: nothing, so no incident. saturation: a device too small, mended as well. "
-            "large-model: the same, mended by the model in INT8. "
-            "lost-cache: an emptied cache that cannot fill, mended as well. bad-change: settings changed under steady "
-            "traffic, taken back. vip-flood: twice the load that can be served, VIP requests let go first. The others "
-            "begin with the crowd, or when it leaves.",
-        ),
+        Fault, typer.Option("--fault", metavar="FAULT", help="What is wrong: one of those above.")
     ] = Fault.BATCHING,
     prove_rollback: Annotated[
         bool, typer.Option("--prove-rollback", help="Also roll the fix back, measure, and apply it again.")
@@ -79,9 +70,22 @@ def flash_crowd(
 ) -> None:
     """A calm baseline, then five times the traffic: wait for the alert, diagnose, fix, verify, report.
 
+    Mended as well: batching (settings that make small batches), canary (the
+    same on two replicas, of which one tries the fix first), saturation (a
+    device too small), large-model (the same, mended by the model in INT8),
+    lost-cache (emptied, and cannot fill), bad-change (settings changed under
+    steady traffic), vip-flood (twice the load that can be served).
+
+    Diagnosed only: none (no incident), saturation-at-limit, throttled,
+    slow-preprocessing, cold-cache, long-delay, slow-cache, slow-replica.
+
     Needs the \\[stack] and \\[load] extras; takes about two minutes. The last line
     of stdout is one JSON object with the figures. Everything is torn down at
     the end, also on Ctrl-C. Exits 0 when it went as designed, else 1.
+
+    Examples:
+      latencydoctor drill flash-crowd
+      latencydoctor drill flash-crowd --fault saturation --report report.md
     """
     from latencydoctor.cli import output, stage
     from latencydoctor.report import drill as words

@@ -19,8 +19,13 @@ from latencydoctor.cli.output import document, refuse_unwritable
 from latencydoctor.errors import UsageError
 
 if TYPE_CHECKING:
+    from latencydoctor.cli.log_wiring import LogRequest
     from latencydoctor.model.evidence import LogEvent, Window
     from latencydoctor.model.readings import Readings
+
+
+_NO_EPOCH_S = 31_536_000
+"""Numbers below (a year) are lengths of which the unit was forgotten."""
 
 
 class Level(StrEnum):
@@ -92,7 +97,7 @@ def logs(
     if follow and form is Format.JSON and output is None:
         streams.write(_document(readings, indented=False))
     else:
-        _emit(readings, form, output, verbose)
+        _emit(readings, form, output, verbose, _why(request))
     raise typer.Exit(ExitCode.OK if exit_zero else exit_code(readings, fail_on.value))
 
 
@@ -132,17 +137,24 @@ def _document(readings: Readings, *, indented: bool = True) -> str:
     return text if indented else json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
 
 
-def _emit(readings: Readings, form: Format, output: Path | None, verbose: bool) -> None:
+def _why(request: LogRequest) -> str:
+    """The command that puts the same files beside the metrics, which alone say how slow it is."""
+    from latencydoctor.cli.following import options
+    from latencydoctor.report import pyramid
+
+    return pyramid.WHY + options(*(("--log", path) for path in request.paths if path != "-"))
+
+
+def _emit(readings: Readings, form: Format, output: Path | None, verbose: bool, why: str) -> None:
     from latencydoctor.report import pyramid
 
     shown = readings.log_events, readings.gaps, readings.queries
-    if form is Format.TEXT and output is None:
-        pyramid.show(*shown, streams.stdout(), meaning=verbose, levels=readings.levels)
-        return
-    text = (
-        _document(readings) if form is Format.JSON else pyramid.as_text(*shown, meaning=verbose, levels=readings.levels)
-    )
-    document(text, output)
+    if form is Format.JSON:
+        document(_document(readings), output)
+    elif output is None:
+        pyramid.show(*shown, streams.stdout(), meaning=verbose, levels=readings.levels, why=why)
+    else:
+        document(pyramid.as_text(*shown, meaning=verbose, levels=readings.levels, why=why), output)
 
 
 def _moment(text: str, option: str, now_s: float, default: float) -> float:
@@ -151,4 +163,8 @@ def _moment(text: str, option: str, now_s: float, default: float) -> float:
 
     if not text:
         return default
-    return now_s - length_s(text, option) if text[-1] in "smhd" else moment_s(text, option)
+    if text[-1] in "smhd":
+        return now_s - length_s(text, option)
+    if text.isdecimal() and float(text) < _NO_EPOCH_S:
+        raise UsageError(f"{option} is {text!r}, a moment of 1970", hint=f"Write {text}m for {text} minutes ago.")
+    return moment_s(text, option, "30m for so long ago")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from latencydoctor.cli import unfinished
+from latencydoctor.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from latencydoctor.model.remark import Remark
@@ -21,8 +23,16 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Run the bundled serving stack: Triton, cache, gateway, Prometheus.")
 
-StateOption = Annotated[Path | None, typer.Option("--state", help="State folder; the default is one per user.")]
-FormatOption = Annotated[str, typer.Option("--format", help="text or json")]
+StateOption = Annotated[
+    Path | None, typer.Option("--state", help="State folder. \\[default: one per user]", file_okay=False)
+]
+
+
+class CacheServer(StrEnum):
+    """What answers for the cache."""
+
+    VALKEY = "valkey"
+    REDIS = "redis"
 
 
 def _layout(state: Path | None) -> Layout:
@@ -38,11 +48,6 @@ def _refuse_unsupported() -> None:
     host.refuse_unsupported(host.this_host())
 
 
-def _check_format(form: str) -> None:
-    if form not in ("text", "json"):
-        raise typer.BadParameter(f"{form!r} is neither text nor json", param_hint="--format")
-
-
 def _say(part: str, line: str) -> None:
     typer.echo(f"{part:<13}{line}", err=True)
 
@@ -54,31 +59,37 @@ def up(
     accelerator: Annotated[str | None, typer.Option(help="sim:<profile> or cpu; replaces the settings' own.")] = None,
     new_ports: Annotated[bool, typer.Option("--new-ports", help="Do not keep the ports of this state folder.")] = False,
     cache_server: Annotated[
-        str, typer.Option(help="valkey (bundled) or redis (the system's redis-server).")
-    ] = "valkey",
-    deadline: Annotated[float, typer.Option(help="Seconds until every part has to be ready.")] = 60.0,
-    form: FormatOption = "text",
+        CacheServer, typer.Option(help="valkey (bundled) or redis (the system's redis-server).")
+    ] = CacheServer.VALKEY,
+    deadline: Annotated[str, typer.Option(help="Time by which every part has to be ready.")] = "60s",
+    form: FormatOption = Format.TEXT,
 ) -> None:
-    """Start the stack, wait until every part is ready, say where each listens."""
+    """Start the stack, wait until every part is ready, say where each listens.
+
+    Takes seconds; the first time on a machine it prepares files in this user's
+    cache for up to a minute.
+
+    Examples:
+      latencydoctor stack up
+      latencydoctor stack up --state ./mine --settings settings.yaml
+    """
     _refuse_unsupported()
-    _check_format(form)
-    if cache_server not in ("valkey", "redis"):
-        raise typer.BadParameter(f"{cache_server!r} is neither valkey nor redis", param_hint="--cache-server")
+    from latencydoctor.cli.times import length_s
     from latencydoctor.stack import lifecycle
     from latencydoctor.stack.prepare import UpOptions
 
+    options = UpOptions(settings, accelerator, new_ports, cache_server.value, length_s(deadline, "--deadline"))
     layout = _layout(state)
-    options = UpOptions(settings, accelerator, new_ports, cache_server, deadline)
     _show_endpoints(layout, lifecycle.up(layout, options, _say), form)
 
 
-def _show_endpoints(layout: Layout, endpoints: Endpoints, form: str) -> None:
+def _show_endpoints(layout: Layout, endpoints: Endpoints, form: Format) -> None:
     from dataclasses import asdict
 
     from latencydoctor.stack.replicas import load_serving
     from latencydoctor.stack.status import addresses_of
 
-    if form == "json":
+    if form is Format.JSON:
         typer.echo(json.dumps({"state": str(layout.state)} | asdict(endpoints)))
         return
     for name, address in addresses_of(endpoints, load_serving(layout.serving)).items():
@@ -106,16 +117,15 @@ def down(
 
 
 @app.command()
-def status(state: StateOption = None, form: FormatOption = "text") -> None:
+def status(state: StateOption = None, form: FormatOption = Format.TEXT) -> None:
     """Ask every part whether it works. Exit 1 unless all do."""
     _refuse_unsupported()
-    _check_format(form)
     from latencydoctor.stack.status import status as ask
 
     layout = _layout(state)
     unfinished.warn_in(layout.state)
     found = ask(layout)
-    if form == "json":
+    if form is Format.JSON:
         typer.echo(json.dumps(_status_data(found)))
     else:
         _print_status(found)
@@ -156,11 +166,13 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new lines until Ctrl-C.")] = False,
 ) -> None:
     """Show the last lines of the parts' logs."""
-    from latencydoctor.errors import UsageError
+    from latencydoctor.errors import KnownError, UsageError
     from latencydoctor.stack import logs as reading
 
     layout = _layout(state)
     paths = {path.stem: path for path in sorted(layout.logs.glob("*.log"))}
+    if part is None and not paths:
+        raise KnownError(f"no stack in {layout.state}", hint="Start one with `latencydoctor stack up`.")
     if part is not None and part not in paths:
         known = ", ".join(paths) or "none yet"
         raise UsageError(f"{layout.state} has no log of {part!r}", hint=f"There are: {known}.")
@@ -176,14 +188,11 @@ def logs(
 @app.command()
 def render(
     state: StateOption = None,
-    settings: Annotated[
-        Path | None, typer.Option(help="Settings file; the default is that of the state folder.")
-    ] = None,
-    form: FormatOption = "text",
+    settings: Annotated[Path | None, typer.Option(help="Settings file. \\[default: that of the state folder]")] = None,
+    form: FormatOption = Format.TEXT,
 ) -> None:
     """Print the configuration compiled from the settings, for Triton, Prometheus, Alertmanager and supervisord."""
     _refuse_unsupported()
-    _check_format(form)
     from dataclasses import asdict
 
     from latencydoctor.stack.prepare import UpOptions, wanted_settings
@@ -192,7 +201,7 @@ def render(
     layout = _layout(state)
     shown = preview(layout, settings)
     remarks = _remarks(wanted_settings(layout, UpOptions(settings_file=settings)))
-    if form == "json":
+    if form is Format.JSON:
         typer.echo(json.dumps(asdict(shown) | {"remarks": [asdict(one) for one in remarks]}))
         return
     _print_rendered(shown)

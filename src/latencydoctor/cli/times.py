@@ -16,28 +16,34 @@ _LAST_S = 253402300799.0
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
+_LENGTH_HINT = "Write it as 500ms, 90s, 30m or 1h30m."
+
+
 def length_s(text: str, option: str) -> float:
     """Seconds in `90s`, `30m`, `1h30m`; `UsageError` naming the option otherwise."""
     parts = _LENGTH.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise UsageError(f"{option} is {text!r}, not a length of time", hint="Write it as 90s, 30m or 1h30m.")
+        raise UsageError(f"{option} is {text!r}, not a length of time", hint=_LENGTH_HINT)
     total_s = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
     if total_s <= 0:
-        raise UsageError(f"{option} must be longer than nothing", hint="Write it as 90s, 30m or 1h30m.")
+        raise UsageError(f"{option} must be longer than nothing", hint=_LENGTH_HINT)
     if total_s > _LONGEST_S:
-        raise UsageError(f"{option} is too long: more than a century", hint="Write it as 90s, 30m or 1h30m.")
+        raise UsageError(f"{option} is too long: more than a century", hint=_LENGTH_HINT)
     return total_s
 
 
-def moment_s(text: str, option: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time (UTC when it has no zone) or of a number that already is that."""
+def moment_s(text: str, option: str, form: str = "") -> float:
+    """Seconds since the epoch of an RFC 3339 time (UTC when it has no zone) or of a number that already is that.
+
+    `UsageError` for anything else; `form` is one more that the option takes.
+    """
     try:
         moment = _number_or_date_s(text)
     except (ValueError, OverflowError):
         moment = -1.0
     # Not a number is not in any range either.
     if not 0 <= moment <= _LAST_S:
-        hint = "Write it as 2026-11-30T07:20:24Z or as seconds since 1970."
+        hint = f"Write it as {form + ', ' if form else ''}2026-11-30T07:20:24Z or as seconds since 1970."
         raise UsageError(f"{option} is {text!r}, not a time", hint=hint)
     return moment
 

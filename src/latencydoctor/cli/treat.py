@@ -120,12 +120,13 @@ def apply(
         bool | None,
         typer.Option(
             "--canary/--no-canary",
-            help="Try the change on a part of the traffic first, beside its peers; the default where it is possible.",
+            help="Try it on a part of the traffic first, beside its peers. \\[default: where it is possible]",
             show_default=False,
         ),
     ] = None,
     canary_share: Annotated[
-        float, typer.Option("--canary-share", min=0.01, max=0.5, help="Share of the sessions for a model version.")
+        float,
+        typer.Option("--canary-share", metavar="SHARE", min=0.01, max=0.5, help="Of the sessions, for a version."),
     ] = 0.2,
     form: FormatOption = Format.TEXT,
     config: ConfigOption = None,

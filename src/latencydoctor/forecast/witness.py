@@ -95,7 +95,7 @@ def bear_witness(seen: Seen, knob: Knob, good: Batching = GOOD) -> Testimony:
     before = _estimate(present)
     explained = before.p99_ms.value if before.p99_ms else None
     if explained is not None and explained < EXPLAINS_SHARE * measured and before.load_ratio < AT_THE_LIMIT:
-        reason = f"a queue explains {explained:.0f} of the {measured:.0f} ms measured: something else makes it slow"
+        reason = f"a queue explains {explained:,.0f} of the {measured:,.0f} ms measured: something else makes it slow"
         return Testimony(knob, Answer.UNKNOWN, reason, measured, explained)
     return _judged(seen, knob, measured, explained, _estimate(undone))
 
@@ -107,10 +107,10 @@ def _judged(seen: Seen, knob: Knob, measured: float, explained: float | None, af
         reason = f"with the {knob.value} set back: {after.unstable}"
         return Testimony(knob, Answer.NO, reason, measured, explained, None, limit_ms)
     band = after.p99_ms
-    high = "no bound" if band.high is None else f"{band.high:.0f} ms"
+    high = "no bound" if band.high is None else f"{band.high:,.0f} ms"
     reason = (
-        f"with the {knob.value} set back p99 is expected at {band.value:.0f} ms ({band.low:.0f} ms to {high}), "
-        f"measured {measured:.0f} ms, limit {limit_ms:.0f} ms"
+        f"with the {knob.value} set back p99 is expected at {band.value:,.0f} ms ({band.low:,.0f} ms to {high}), "
+        f"measured {measured:,.0f} ms, limit {limit_ms:,.0f} ms"
     )
     if band.high is not None and band.high <= limit_ms:
         answer = Answer.YES

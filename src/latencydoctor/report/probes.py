@@ -18,6 +18,7 @@ def show(probed: Probed, console: Console) -> None:
     if not probed.sources:
         console.print("no source is configured", style="yellow")
         console.print("hint: give --prometheus URL, or write sources: into latencydoctor.yaml")
+        return
     table = Table.grid(padding=(0, 2))
     for source in probed.sources:
         words = Text(clean(source.detail))

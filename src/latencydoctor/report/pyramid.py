@@ -22,6 +22,7 @@ SCHEMA = 2
 Levels = Sequence[tuple[str, int]]
 """How many lines have which level."""
 
+WHY = "latencydoctor diagnose --prometheus URL"
 _MOST_GAPS = 3
 _LEAST_ROWS = 8
 
@@ -34,8 +35,11 @@ def show(
     *,
     meaning: bool,
     levels: Levels = (),
+    why: str = WHY,
 ) -> None:
     """Print the pyramid; `meaning` adds what each class says and what to do, `levels` how many lines have which.
+
+    `why` is the command that says what lies behind them.
 
     On a terminal it fits one screen unless `meaning` is asked for: first lines go, then the least classes.
     """
@@ -46,10 +50,15 @@ def show(
     if levels:
         bottom.append(Text("lines    " + ", ".join(f"{count} {level}" for level, count in levels), style="dim"))
     if events:
-        bottom.append(_next(meaning))
-    room = max(console.height - 1 - len(top) - len(bottom), _LEAST_ROWS) if fits else None
+        bottom.append(_next(meaning, why))
+    # What can be pasted is never cut: the terminal breaks it into as many rows as it needs.
+    command = bottom[-1] if events else None
+    broken = len(command.plain) // console.width if command else 0
+    room = max(console.height - 1 - len(top) - len(bottom) - broken, _LEAST_ROWS) if fits else None
     for row in (*top, *_rows(events, days, meaning, room), *bottom):
-        if fits:
+        if row is command:
+            console.print(row, soft_wrap=True)
+        elif fits:
             console.print(row, no_wrap=True, overflow="ellipsis", crop=True)
         elif console.is_terminal and row.plain.startswith(INDENT):
             console.print(Padding(row[len(INDENT) :], (0, 0, 0, len(INDENT))))
@@ -65,11 +74,12 @@ def as_text(
     *,
     meaning: bool,
     levels: Levels = (),
+    why: str = WHY,
 ) -> str:
     """What `show` prints, as text for a file."""
     text = io.StringIO()
     console = Console(file=text, width=120, color_system=None, force_terminal=False, markup=False, highlight=False)
-    show(events, gaps, files, console, meaning=meaning, levels=levels)
+    show(events, gaps, files, console, meaning=meaning, levels=levels, why=why)
     return text.getvalue()
 
 
@@ -132,6 +142,6 @@ def _gaps(gaps: Sequence[Gap], most: int) -> list[Text]:
     return rows
 
 
-def _next(meaning: bool) -> Text:
-    said = "" if meaning else "-v: what they mean, what to do; "
-    return Text(f"next     {said}latencydoctor diagnose --log PATH: why", style="bold cyan")
+def _next(meaning: bool, why: str) -> Text:
+    said = "" if meaning else "-v: what to do; why: "
+    return Text(f"next     {said}{clean(why, limit=1000)}", style="bold cyan")

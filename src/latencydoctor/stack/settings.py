@@ -239,7 +239,9 @@ def _unavailable(settings: Settings) -> list[tuple[str, str, str]]:
     if settings.accelerator == "cuda":
         found.append(("accelerator", "cuda is not available in this release", "Use sim:small or cpu."))
     elif not ACCELERATOR.fullmatch(settings.accelerator):
-        found.append(("accelerator", f"must be sim:<profile> or cpu, not {settings.accelerator!r}", ""))
+        found.append(
+            ("accelerator", f"must be sim:<profile> or cpu, not {settings.accelerator!r}", "Write sim:small or cpu.")
+        )
     return found
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from latencydoctor.app.ports import Progress
 from latencydoctor.app.scenarios import find
-from latencydoctor.cli.drill import _Board, app
+from latencydoctor.cli.drill import Fault, _Board, app, flash_crowd
 from latencydoctor.errors import KnownError
 from latencydoctor.model.drill import Drilled, DrillFigures
 from latencydoctor.model.incident import IncidentRecord
@@ -77,3 +77,9 @@ def test_what_was_drilled_is_shown_also_where_its_report_cannot_be_written(
     done = CliRunner().invoke(app, ["flash-crowd", "--report", str(tmp_path / "report.md")])
     assert isinstance(done.exception, KnownError)
     assert json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_help_tells_of_every_fault() -> None:
+    told = flash_crowd.__doc__
+    assert told is not None
+    assert not [fault for fault in Fault if fault.value not in told]

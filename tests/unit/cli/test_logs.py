@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,19 @@ def test_file_that_cannot_be_written(log: Path, tmp_path: Path) -> None:
     assert isinstance(run(log, "-o", tmp_path / "no" / "file").exception, KnownError)
 
 
-@pytest.mark.parametrize("arguments", [["--since", "soon"], ["--since", "20", "--until", "10"]])
+@pytest.mark.parametrize("arguments", [["--since", "soon"], ["--since", "2026-11-30", "--until", "2026-11-29"]])
 def test_times_that_cannot_be_meant(log: Path, arguments: list[str]) -> None:
     assert isinstance(run(log, *arguments).exception, UsageError)
+
+
+def test_a_length_without_its_unit_is_not_taken_for_a_moment_of_1970(log: Path) -> None:
+    found = run(log, "--since", "30").exception
+    assert isinstance(found, UsageError)
+    assert found.hint == "Write 30m for 30 minutes ago."
+
+
+def test_the_next_command_names_the_files(log: Path) -> None:
+    assert run(log).stdout.rstrip().endswith(f"latencydoctor diagnose --prometheus URL --log {shlex.quote(str(log))}")
 
 
 def test_levels_in_both_forms(log: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from latencydoctor.model.evidence import Gap, GapReason, LogEvent, QueryRecord, Severity
-from latencydoctor.report.pyramid import as_text, document, one_line, one_object, show
+from latencydoctor.report.pyramid import WHY, as_text, document, one_line, one_object, show
 
 HOSTILE = "[/INST] [bold]x\x1b[2J\u202e"
 OOM = LogEvent(
@@ -38,7 +38,7 @@ EVENTS = (
 UNKNOWN = LogEvent("unclassified", Severity.ERROR, 9, 1000.0, 1001.0, "a.log:2", "<*> is odd", "", unclassified=True)
 GAPS = (Gap("logs", GapReason.UNREACHABLE, "b.log: No such file"),)
 FILES = (QueryRecord("logs", "a.log", "ok", 5),)
-NEXT = "-v: what they mean, what to do; latencydoctor diagnose --log PATH: why"
+NEXT = "-v: what to do; why: latencydoctor diagnose --prometheus URL"
 
 
 def test_text_has_counts_times_places_lines_and_gaps() -> None:
@@ -64,7 +64,7 @@ def test_unknown_lines_are_told_apart_from_events() -> None:
 def test_meaning_remedy_and_who_told_when_asked() -> None:
     rows = as_text(EVENTS, (), FILES, meaning=True).splitlines()
     assert rows[3:6] == ["         from pod-a, pod-b", "         means", "         do: free some"]
-    assert rows[-1] == "next     latencydoctor diagnose --log PATH: why"
+    assert rows[-1] == "next     latencydoctor diagnose --prometheus URL"
 
 
 def test_days_are_told_where_there_are_several() -> None:
@@ -89,11 +89,11 @@ def test_levels_stand_at_the_end() -> None:
 
 
 def screen(
-    events: Sequence[LogEvent], *, meaning: bool = False, gaps: Sequence[Gap] = (), width: int = 80
+    events: Sequence[LogEvent], *, meaning: bool = False, gaps: Sequence[Gap] = (), width: int = 80, why: str = WHY
 ) -> list[str]:
     text = io.StringIO()
     console = Console(file=text, width=width, height=24, force_terminal=True, color_system=None, legacy_windows=False)
-    show(events, gaps, FILES, console, meaning=meaning)
+    show(events, gaps, FILES, console, meaning=meaning, why=why)
     return text.getvalue().splitlines()
 
 
@@ -113,6 +113,13 @@ def test_terminal_shows_one_screen_worst_first(count: int, gaps: int) -> None:
     assert left == 0 or f"and {left} more classes (-v tells of all)" in rows
     assert rows[-1] == f"next     {NEXT}"
     assert left == 0 or len(rows) == 23
+
+
+def test_the_next_command_is_whole_however_narrow_the_terminal_is() -> None:
+    why = f"{WHY} --log {'/var/log' * 20}"
+    rows = screen(many(60), why=why)
+    assert rows[-1].endswith(f"why: {why}")
+    assert len(rows) + len(rows[-1]) // 80 <= 23
 
 
 def test_narrow_terminal_cuts_lines_and_a_wide_one_shows_more() -> None:
