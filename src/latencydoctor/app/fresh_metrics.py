@@ -19,7 +19,7 @@ MEMORY, RESETS, HITS = "accelerator_memory_used_bytes", "process_resets", "cache
 
 ALSO = (
     "batch_size_mean", "e2e_p50_ms", "instance_busy_ratio", "vip_p99_ms", "vip_error_ratio", "standard_p99_ms",
-    "shed_ratio",
+    "shed_ratio", "request_rate_rps", "network_time_ms",
 )  # fmt: skip
 """Read for whoever wants to hold them against a prediction, and for plans that are judged by them."""
 
@@ -80,7 +80,7 @@ class MetricsVerifier:
             requests=None if rate is None else rate * window.length_s,
             note=_doubt(rate, found.get(fresh.query) if fresh else None, values.get(RESETS)),
             hit_ratio=values.get(HITS),
-            also=_also(values, window.length_s),
+            also=_also(values, window.length_s) if self.arm is None else (),
         )
 
     def _query(self, signal: str, discovery: Discovery, window: Window, length_s: float) -> RangeQuery | None:

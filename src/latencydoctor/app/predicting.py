@@ -17,7 +17,7 @@ from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.scale_out import Need
 from latencydoctor.remedy.vip_priority import Supply
 
-_OF_A_CACHE = ("e2e_p99_ms", "instance_busy_ratio")
+_OF_A_CACHE = ("e2e_p99_ms", "instance_busy_ratio", "request_rate_rps", "network_time_ms")
 """What a fix of the cache changes of the batcher's figures."""
 
 _NUMBERS = (batch_floor.PREFERRED, batch_floor.MAXIMUM, batch_floor.WAIT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from latencydoctor.forecast.arrivals import Traffic
@@ -85,9 +85,20 @@ def predict(
         *percentiles,
         _load(now, base, told),
         _low_load(now, base, told),
-        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, has * will), told),
+        _simulated("instance_busy_ratio", "", measured, _times(found.busy_ratio, has), told),
         _simulated("batch_size_mean", "items", measured, found.batch_size_mean, told),
+        *_reckoned_with(front, measured, arrival_rps),
     )
+
+
+def _reckoned_with(front: Front, measured: Mapping[str, float], arrival_rps: float) -> Iterator[Prediction]:
+    """What the latency rests on besides: where another one is measured, these tell whether they were others, too."""
+    if front.hit_ratio < 1:
+        rate_rps, before = arrival_rps / (1 - front.hit_ratio), measured.get("request_rate_rps")
+        yield Prediction("request_rate_rps", "requests/s", before, rate_rps, None, None, "taken to go on")
+    if front.between_ms is not None:
+        before = measured.get("network_time_ms")
+        yield Prediction("network_time_ms", "ms", before, front.between_ms, None, None, "as before the incident")
 
 
 def _seen_from(front: Front, server: Scenario) -> Scenario:

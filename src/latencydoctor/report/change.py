@@ -10,7 +10,7 @@ from rich.text import Text
 
 from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Verification
 from latencydoctor.report.foreign import clean
-from latencydoctor.report.reached import batches_line, sizes_line
+from latencydoctor.report.reached import batches_line, sizes_line, why_outside
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import name
 
@@ -92,6 +92,8 @@ def show_reached(verification: Verification, console: Console) -> None:
         line = f"{name(one.signal)}: {expected}, reached {amount(one.measured, one.unit)}"
         place = "" if one.within is None else ", within the interval" if one.within else ", outside the interval"
         console.print(Text(f"{line}{place}", style="cyan"))
+    if why := why_outside(verification.reached):
+        console.print(Text(f"why outside: {why}", style="cyan"))
     if verification.batches is not None:
         console.print(Text(batches_line(verification.batches), style="cyan"))
         console.print(Text(f"  {sizes_line(verification.batches, MOST_SIZES)}", style="dim"))

@@ -18,7 +18,7 @@ from latencydoctor.report.markdown_canary import canary
 from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import code, table
 from latencydoctor.report.onset import in_markdown
-from latencydoctor.report.reached import batches_line, sizes_line
+from latencydoctor.report.reached import batches_line, sizes_line, why_outside
 from latencydoctor.report.units import amount, clock, instant
 from latencydoctor.report.wording import before, compared, name, undone
 
@@ -187,6 +187,8 @@ def _plan(plan: Plan, verification: Verification | None) -> list[str]:
     if rows:
         titles = ("signal", "before", "predicted", "interval", "reached", "method")
         lines += ["Predicted effect, and what verification measured of it:", "", *table(titles, rows)]
+    if verification is not None and (why := why_outside(verification.reached)):
+        lines += ["", f"Why p99 lies outside its interval: {why}.", ""]
     return lines
 
 

@@ -95,8 +95,8 @@ def test_what_may_have_been_predicted_is_read_as_well_where_it_is_there() -> Non
     more = dialect("more", "batch_size_mean")
     held = verifier(Metrics({**VALUES, "batch_size_mean": 17.5}))
     reading = MetricsVerifier(held.source, (*held.dialects, more), held.selection).read(WINDOW)
-    assert reading.also == (("batch_size_mean", 17.5),)
-    assert verifier(Metrics(VALUES)).read(WINDOW).also == ()
+    assert reading.also == (("batch_size_mean", 17.5), ("request_rate_rps", 300.0))
+    assert verifier(Metrics(VALUES)).read(WINDOW).also == (("request_rate_rps", 300.0),)
 
 
 @pytest.mark.parametrize("signal", ["e2e_p99_ms", "error_ratio", "request_rate_rps"])
@@ -149,5 +149,11 @@ def test_what_each_priority_sees_is_read_where_the_metrics_tell_it() -> None:
     known = dialect("front", *VALUES, "vip_p99_ms", "shed_ratio", "vip_request_rate_rps")
     source = Metrics({**VALUES, "vip_p99_ms": 180.0, "shed_ratio": 0.4, "vip_request_rate_rps": 20.0})
     found = MetricsVerifier(source, (known,), Selection("faq")).read(WINDOW)
-    assert dict(found.also) == {"vip_p99_ms": 180.0, "shed_ratio": 0.4, "vip_requests": 400.0}
-    assert MetricsVerifier(Metrics(VALUES), (dialect("front", *VALUES),), Selection("faq")).read(WINDOW).also == ()
+    assert dict(found.also) == {
+        "vip_p99_ms": 180.0,
+        "shed_ratio": 0.4,
+        "vip_requests": 400.0,
+        "request_rate_rps": 300.0,
+    }
+    plain = MetricsVerifier(Metrics(VALUES), (dialect("front", *VALUES),), Selection("faq")).read(WINDOW)
+    assert plain.also == (("request_rate_rps", 300.0),)

@@ -34,4 +34,6 @@ def test_a_front_end_follows_from_the_figures() -> None:
     found = front_of(STAGES | {"cache_hit_ratio": 0.12}, {}, [50.0, 100.0])
     assert (found.hit_ratio, found.bounds_ms) == (0.12, (50.0, 100.0))
     assert found.outside_ms == pytest.approx(2.8)
+    assert (found.between_ms, front_of({}).between_ms) == (2.0, None)
+    assert front_of(STAGES, {"network_time_ms": 1.1}).between_ms == 1.1
     assert front_of({"cache_hit_ratio": 1.2}).hit_ratio == 1.0

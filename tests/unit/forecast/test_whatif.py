@@ -119,7 +119,8 @@ def test_replicas_share_the_traffic_and_what_was_counted_over_all() -> None:
     alone = {one.signal: one for one in predict(MEASURED, 320.0, GOOD, GOOD)}
     shared = {one.signal: one for one in predict(two, 640.0, GOOD, GOOD, replicas=(2, 2))}
     for signal, one in alone.items():
-        factor = 2 if signal in ("capacity_rps", "instance_busy_ratio") else 1
+        # Busy instances are counted in each replica.
+        factor = 2 if signal in ("capacity_rps", "request_rate_rps") else 1
         assert shared[signal].after == pytest.approx(factor * (one.after or 0)), signal
     more = {one.signal: one for one in predict(MEASURED, 900.0, GOOD, GOOD, replicas=(1, 2))}
     assert more["load_ratio"].before == pytest.approx(900 / 615.4, rel=0.01)
@@ -165,6 +166,17 @@ def test_what_the_histogram_cannot_show_is_told_as_it_is() -> None:
     seen = {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, front=Front(0.0, 5.0, BOUNDS_MS[:2]))}
     assert seen["e2e_p99_ms"].after == plain["e2e_p99_ms"].after
     assert "histogram shows it, which has no bound above 75 ms and cannot" in seen["e2e_p99_ms"].method
+
+
+def test_what_the_latency_is_made_of_is_told_beside_it() -> None:
+    """So that whoever finds another latency sees what came otherwise."""
+    front = Front(0.2, 5.0, between_ms=3.5)
+    found = {one.signal: one for one in predict(MEASURED | {"network_time_ms": 80.0}, 320.0, BAD, GOOD, front=front)}
+    way, rate = found["network_time_ms"], found["request_rate_rps"]
+    assert (way.before, way.after, way.method) == (80.0, 3.5, "as before the incident")
+    assert rate.after == pytest.approx(400.0)
+    assert "network_time_ms" not in predicted(320.0)
+    assert "request_rate_rps" not in {one.signal for one in predict(MEASURED, None, BAD, GOOD)}
 
 
 def test_bounds_close_to_p99_are_not_worth_a_word() -> None:

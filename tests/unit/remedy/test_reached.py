@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 
-from latencydoctor.model.reached import BatchesRun, Executions
+from latencydoctor.model.reached import BatchesRun, Executions, Reached
 from latencydoctor.model.remedy import Check, Decision, Prediction, Verification
 from latencydoctor.remedy.reached import batches_run, reached
 from latencydoctor.report import change, machine, markdown
-from latencydoctor.report.reached import sizes_line
+from latencydoctor.report.reached import sizes_line, why_outside
 from tests.unit.app.test_drill import PLAN
 
 
@@ -27,6 +28,7 @@ PREDICTIONS = (
     Prediction("capacity_rps", "requests/s", 1.0, 2.0, None, None, "fitted"),
     Prediction("accelerator_busy_ratio", "ratio", 0.29, None, None, None, "not predicted"),
 )
+P99_OUTSIDE = Reached("e2e_p99_ms", "ms", 161.0, 149.0, 174.0, 196.0, within=False)
 RAN = BatchesRun(16, ((4, 10), (16, 70), (24, 20)), 100, 16.4, 0.9)
 
 
@@ -96,9 +98,38 @@ def test_both_are_shown_on_one_line_and_the_batches_below() -> None:
         "cache hit ratio: predicted 45 %, reached 46 %, within the interval",
         "p99 latency: predicted 100 ms, reached 200 ms, outside the interval",
         "accelerator busy: not predicted, reached 65 %",
+        "why outside: not known, what else was predicted came as predicted: cache hit ratio",
         "batches: 100 executions since the change, 16.4 items on average; 90 % held at least the preferred 16",
         "  executions by size: 4: 10, 16: 70, 24: 20",
     ]
+
+
+def outside(*others: Reached) -> list[str]:
+    console = Console(file=io.StringIO(), width=160, color_system=None)
+    change.show_reached(dataclasses.replace(verified(None), reached=(P99_OUTSIDE, *others)), console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_a_p99_outside_its_interval_is_told_with_what_else_came_otherwise() -> None:
+    way = Reached("network_time_ms", "ms", 0.8, None, None, 5.0, None)
+    rate = Reached("request_rate_rps", "requests/s", 325.0, None, None, 370.0, None)
+    size = Reached("batch_size_mean", "items", 14.2, None, None, 14.4, None)
+    unknown = Reached("instance_busy_ratio", "", None, None, None, 0.6, None)
+    told = outside(way, rate, size, unknown)
+    assert told[0] == "p99 latency: predicted 161 ms, reached 196 ms, outside the interval"
+    assert told[-1] == (
+        "why outside: time outside the server is 5 ms and not 0.8 ms, "
+        "request rate is 370 requests/s and not 325 requests/s"
+    )
+    assert outside(size)[-1] == "why outside: not known, what else was predicted came as predicted: mean batch size"
+    assert outside()[-1] == "why outside: not known, nothing else that was predicted is measured"
+    inside = dataclasses.replace(
+        verified(None), reached=(Reached("e2e_p99_ms", "ms", 1.0, 0.9, 1.1, 1.0, within=True), way)
+    )
+    assert why_outside(inside.reached) == ""
+    document = "\n".join(markdown._plan(PLAN, dataclasses.replace(verified(None), reached=(P99_OUTSIDE, way))))
+    assert "Why p99 lies outside its interval: time outside the server is 5 ms and not 0.8 ms." in document
 
 
 def test_of_many_sizes_those_are_shown_that_ran_most() -> None:
