@@ -133,3 +133,14 @@ def test_more_replicas_are_refused_with_the_proof_that_capacity_is_not_the_probl
     assert "queue_time_ms" in ran.err
     assert "Do not add replicas" in ran.err
     assert digest(state) == before
+
+
+def test_a_run_is_recovered_without_the_credentials_of_prometheus(state: Path, tmp_path: Path) -> None:
+    told = "sources: {prometheus: {url: 'http://127.0.0.1:9', bearer_env: NOT_AT_HAND}}"
+    (tmp_path / "latencydoctor.yaml").write_text(f"targets: {{bundled: {{state: {state}}}}}\n{told}\n")
+    log = JournalFolder(state / "journal", FakeClock().now_s).start()
+    log.record(RunEvent.STARTED)
+    assert here("runs", "--format", "json", cwd=tmp_path).code == 0
+    assert here("runs", "show", log.run_id, cwd=tmp_path).code == 0
+    asked = here("runs", "recover", "--yes", cwd=tmp_path)
+    refused(asked, 1, f"the first record of run {log.run_id} does not tell its change", "that wrote it")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from latencydoctor.app.ports import RunHistory
-from latencydoctor.errors import LatencyDoctorError, Refused
+from latencydoctor.errors import KnownError, LatencyDoctorError, Refused
 from latencydoctor.model.remedy import (
     Check,
     Decision,
@@ -121,19 +121,25 @@ def state_fields(state: TargetState) -> dict[str, object]:
 
 
 def read_run(history: RunHistory, run_id: str) -> Run:
-    """The run of that id; KnownError where its journal is damaged."""
+    """The run of that id; KnownError where its journal is damaged, or tells its change in another way than today's."""
     entries = history.entries(run_id)
     events = [entry.event for entry in entries]
     first = entries[0] if entries and entries[0].event == RunEvent.STARTED else None
-    committed = RunEvent.COMMITTED in events
-    return Run(run_id, _change(first.fields) if first else None, _phase(entries), committed, _last_check(entries))
+    try:
+        change = _change(first.fields) if first else None
+    except _UNTOLD as error:
+        raise KnownError(
+            f"the first record of run {run_id} does not tell its change",
+            hint="Use the version that wrote it, or compare the settings with it by hand and move the journal away.",
+        ) from error
+    return Run(run_id, change, _phase(entries), RunEvent.COMMITTED in events, _last_check(entries))
 
 
 def refuse_unless_kept(history: RunHistory, run_id: str, change: Change) -> None:
     """Refused when the journal does not hold the whole change, byte for byte: what looks like a secret is left out."""
     try:
-        kept = read_run(history, run_id).change
-    except Refused:  # its plan is not whole any more
+        kept = _change(history.entries(run_id)[0].fields)
+    except _UNTOLD:
         kept = None
     if kept != change:
         raise Refused(
@@ -152,6 +158,10 @@ def _phase(entries: Sequence[JournalEntry]) -> Phase:
         entry.event == RunEvent.DECISION and entry.fields.get("decision") == Decision.ROLL_BACK for entry in entries
     )
     return Phase.ROLL_BACK if decided or RunEvent.UNDO_INTENT in events else Phase.COMPLETE
+
+
+_UNTOLD = (KeyError, TypeError, ValueError, Refused)
+"""What reading a change raises where the record is another version's, or not whole any more."""
 
 
 def _change(fields: Mapping[str, object]) -> Change:

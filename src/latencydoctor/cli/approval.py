@@ -7,8 +7,7 @@ from pathlib import Path
 
 from latencydoctor.cli import streams
 from latencydoctor.errors import KnownError, Refused
-
-_MAX_PLAN_BYTES = 4 * 1024 * 1024
+from latencydoctor.remedy.plan_file import MAX_PLAN_BYTES
 
 
 def ask(question: str, *, yes: bool) -> None:
@@ -33,9 +32,12 @@ def _says_yes() -> bool:
 def reader(path: Path) -> str:
     """A plan file's text; `KnownError` for one that cannot be read or cannot be a plan."""
     try:
-        if path.stat().st_size > _MAX_PLAN_BYTES:
+        with path.open("rb") as file:
+            # Not by its size: a pipe or a device has none, and may never end.
+            content = file.read(MAX_PLAN_BYTES + 1)
+        if len(content) > MAX_PLAN_BYTES:
             raise KnownError(f"{path} is too large to be a plan", hint="Name the file that `plan -o` wrote.")
-        return path.read_text(encoding="utf-8")
+        return content.decode()
     except UnicodeDecodeError as error:
         raise KnownError(f"{path} is no text", hint="Name the file that `plan -o` wrote.") from error
     except OSError as error:

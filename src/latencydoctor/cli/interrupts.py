@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM while a change runs: the first asks to stop in good order, the second stops at once."""
+"""Ctrl-C, SIGTERM and a lost terminal while a change runs: the first asks to stop in good order, the second stops at
+once."""
 
 from __future__ import annotations
 
@@ -8,11 +9,20 @@ from types import FrameType, TracebackType
 from latencydoctor.cli import streams
 from latencydoctor.cli.exit_codes import ExitCode
 
-_CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+_CODES = {
+    signal.SIGINT: ExitCode.INTERRUPTED,
+    signal.SIGTERM: ExitCode.TERMINATED,
+    signal.SIGHUP: ExitCode.TERMINATED,
+}
+
+
+class Terminated(BaseException):
+    """Told to end; like KeyboardInterrupt it unwinds the stack so that journals are closed and children ended."""
 
 
 class Interrupts:
-    """While entered, catches both signals; `asked` is what use cases poll, `code` the exit code of what came."""
+    """While entered, catches these signals, but for those that are ignored, as SIGHUP is under nohup; `asked` is what
+    use cases poll, `code` the exit code of what came."""
 
     def __init__(self) -> None:
         self._received: signal.Signals | None = None
@@ -29,7 +39,8 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         for number in _CODES:
-            self._before[number] = signal.signal(number, self._receive)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._receive)
         return self
 
     def __exit__(
@@ -43,6 +54,6 @@ class Interrupts:
             streams.stderr().print(
                 "stopping at once; run `latencydoctor runs recover` for what is left", soft_wrap=True
             )
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if number == signal.SIGINT else Terminated
         self._received = signal.Signals(number)
         streams.stderr().print("stopping in good order (again to stop at once)", soft_wrap=True)

@@ -26,6 +26,7 @@ from latencydoctor.cli import (
     treat,
 )
 from latencydoctor.cli.exit_codes import ExitCode
+from latencydoctor.cli.interrupts import Terminated
 from latencydoctor.errors import KnownError, LatencyDoctorError, UsageError
 
 app = typer.Typer(
@@ -49,10 +50,6 @@ app.add_typer(rules.app, name="rules")
 app.add_typer(configuration.app, name="config")
 app.add_typer(stack.app, name="stack")
 app.add_typer(drill.app, name="drill")
-
-
-class Terminated(BaseException):
-    """SIGTERM arrived; like KeyboardInterrupt it unwinds the stack so that journals are closed and children ended."""
 
 
 def _show_version(wanted: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 from latencydoctor.cli import streams
 from latencydoctor.cli.exit_codes import ExitCode
 from latencydoctor.cli.options import Format
+from latencydoctor.errors import KnownError
 
 if TYPE_CHECKING:
     from latencydoctor.app.treat import Outcome
@@ -17,13 +18,19 @@ if TYPE_CHECKING:
 
 
 def report(outcome: Outcome, interrupted: ExitCode | None, form: Format, again: str = "") -> NoReturn:
-    """What a run ended as, the journal's place, how to undo it (`again` names the target); the exit code."""
+    """What a run ended as, the journal's place, how to undo it (`again` names the target); the exit code.
+
+    The code is the run's also where nobody can be told: 1 would say that nothing was changed.
+    """
     from latencydoctor.report import machine
 
-    if form is Format.JSON:
-        streams.write(machine.dump({"run": replace(outcome, error=None)}))
-    else:
-        _show(outcome, again)
+    try:
+        if form is Format.JSON:
+            streams.write(machine.dump({"run": replace(outcome, error=None)}))
+        else:
+            _show(outcome, again)
+    except KnownError as error:
+        streams.stderr().print(f"error: {error}; run {outcome.run_id} is {outcome.state.value}", soft_wrap=True)
     outcome.raise_error()
     raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)
 

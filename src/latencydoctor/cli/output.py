@@ -49,7 +49,7 @@ def refuse_unwritable(**named: Path | None) -> None:
     for option, path in named.items():
         if path is None:
             continue
-        folder = path.resolve().parent
+        folder = Path(os.path.realpath(path)).parent
         if path.is_dir():
             reason = os.strerror(errno.EISDIR)
         elif not folder.is_dir():
@@ -76,7 +76,7 @@ def document(text: str, output: Path | None, option: str = "output") -> None:
 
 def _keep(text: str, output: Path) -> None:
     """Write a file whole or not at all: what it held before stays until all of the new text is on the disk."""
-    real = output.resolve()
+    real = Path(os.path.realpath(output))
     if (real.exists() and not real.is_file()) or not os.access(real.parent, os.W_OK):
         # A device or a pipe takes what it is given; so does a file in a folder where no other may be made.
         output.write_text(text, encoding="utf-8")
@@ -85,6 +85,8 @@ def _keep(text: str, output: Path) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
         Path(name).chmod(_mode_of(real))
         Path(name).replace(real)
     except BaseException:

@@ -72,7 +72,7 @@ class _Doctor:
         return self._found.diagnosis
 
     def plan(self, fix: str) -> Plan | NothingToDo:
-        treatment = wiring.treatment(self._request, None, wiring.silent)
+        treatment = wiring.treatment(self._request, None, wiring.silent, measures=False)
         # The plan rests on the diagnosis just made, as `plan --bundle` would; a second one would cost a second look.
         basis = wiring.basis_from(self._found) if self._found else treatment.basis()
         # A second plan comes after a rollback of the first, which its diagnosis takes for the change that did it.

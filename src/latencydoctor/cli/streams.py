@@ -22,6 +22,7 @@ _PIPED_WIDTH = 120
 class _Guarded:
     """A stream whose reader may leave: `latencydoctor ... | head` is no failure, and the exit code stays the verdict.
 
+    What standard error cannot take is lost: a word on the way must neither end a change nor stand in for its verdict.
     Everything but writing is the stream's own.
     """
 
@@ -29,13 +30,29 @@ class _Guarded:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with _reader_may_leave(self._stream):
+        with self._reader_may_leave():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with _reader_may_leave(self._stream):
+        with self._reader_may_leave():
             self._stream.flush()
+
+    @contextmanager
+    def _reader_may_leave(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            _discard(self._stream)
+        except OSError as error:
+            _discard(self._stream)
+            if self._stream is not sys.stderr:
+                reason = error.strerror or str(error)
+                raise KnownError(f"the output cannot be written: {reason}", hint="Make room where it goes.") from error
+        except RuntimeError:
+            # A signal's handler has something to say while something is being said.
+            if self._stream is not sys.stderr:
+                raise
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
@@ -73,18 +90,6 @@ def close() -> None:
     """Write out what is buffered; `KnownError` when stdout cannot take it. Afterwards nothing is left to fail."""
     for stream in (sys.stdout, sys.stderr):
         _Guarded(stream).flush()
-
-
-@contextmanager
-def _reader_may_leave(stream: TextIO) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        _discard(stream)
-    except OSError as error:
-        _discard(stream)
-        reason = error.strerror or str(error)
-        raise KnownError(f"the output cannot be written: {reason}", hint="Make room where it goes.") from error
 
 
 def _discard(stream: TextIO) -> None:

@@ -94,7 +94,7 @@ def plan(
     catalog.find(fix)
     out.refuse_unwritable(output=output)
     request = _request(config, content, prometheus, selector, model, bundle)
-    treatment = wiring.treatment(request, target, wiring.silent)
+    treatment = wiring.treatment(request, target, wiring.silent, measures=False)
     unfinished.warn(treatment.tools.history)
     asked = Asked(cache=treatment.tools.cache, force=force, builds=treatment.tools.builds)
     planned = make_plan(fix, treatment.target, wiring.SystemClock(), treatment.basis(), asked)
@@ -230,7 +230,7 @@ def runs(
 
     if context.invoked_subcommand is not None:
         return
-    tools = wiring.treatment(_request(config, None), target, wiring.silent).tools
+    tools = wiring.treatment(_request(config, None), target, wiring.silent, measures=False).tools
     unfinished.warn(tools.history)
     found = tools.history.list()
     if form is Format.JSON:
@@ -253,7 +253,7 @@ def show(
     from latencydoctor.cli import wiring
     from latencydoctor.report import machine
 
-    history = wiring.treatment(_request(config, None), target, wiring.silent).tools.history
+    history = wiring.treatment(_request(config, None), target, wiring.silent, measures=False).tools.history
     for entry in history.entries(run_id):
         streams.write(json.dumps(machine.plain(entry), sort_keys=True, ensure_ascii=False))
 
@@ -273,7 +273,7 @@ def recover(
     from latencydoctor.cli.approval import ask
     from latencydoctor.report.foreign import clean
 
-    tools = wiring.treatment(_request(config, None), target, _tell).tools
+    tools = wiring.treatment(_request(config, None), target, _tell, measures=False).tools
     pending = recovery.describe(tools)
     if not pending:
         streams.stdout().print("no unfinished run: nothing to recover")

@@ -141,9 +141,12 @@ def treatment(
     observer: Observer,
     cancelled: Cancelled | None = None,
     effects: Effects = unwatched,
+    *,
+    measures: bool = True,
 ) -> Treatment:
     """The target named on the command line (as --target says it) or in the configuration; `UsageError` for none.
 
+    Without `measures` nothing is verified, and a Prometheus whose credentials are not at hand is in nobody's way.
     Every change it makes, and every question it asks a server on the way, passes through `effects`.
     """
     configuration = load_configuration(request)
@@ -162,7 +165,7 @@ def treatment(
             return executed_batches(addresses, selection)
 
     verifier = None
-    metrics = prometheus_metrics(configuration, length_s(request.deadline, "--deadline"))
+    metrics = prometheus_metrics(configuration, length_s(request.deadline, "--deadline")) if measures else None
     if metrics is not None:
         content = load_content(request.content)
         verifier = MetricsVerifier(metrics, content.dialects, selection)

@@ -6,6 +6,7 @@ so nothing that a plan file says can widen it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ from latencydoctor.remedy.vip_priority import Supply
 MAX_BATCH = 1024
 MAX_WAIT_MICROS = 10_000_000
 
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -39,7 +42,8 @@ class Bound:
         """Whether the value is allowed."""
         if self.words:
             return value in self.words
-        return value.isascii() and value.isdecimal() and self.low <= int(value) <= self.high
+        # As YAML writes it: 010 would be eight there.
+        return _WHOLE.fullmatch(value) is not None and self.low <= int(value) <= self.high
 
 
 @dataclass(frozen=True, slots=True)

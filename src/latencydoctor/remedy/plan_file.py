@@ -40,12 +40,12 @@ def plan_from_json(text: str) -> Plan:
     """The plan of a file's text. Refused for anything that is not exactly what `plan_to_json` writes, or was edited."""
     try:
         plan = _read(text)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        refuse_edited(plan)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise Refused(
             f"this is not a plan that this version wrote: {error}",
             hint="Make a new one with `latencydoctor plan <fix> -o plan.json`.",
         ) from error
-    refuse_edited(plan)
     return plan
 
 
@@ -59,8 +59,6 @@ def refuse_edited(plan: Plan) -> None:
 
 
 def _read(text: str) -> Plan:
-    if len(text) > MAX_PLAN_BYTES:
-        raise ValueError("the file is larger than a plan can be")
     raw = _exact(json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant), Plan)
     if raw["schema"] != SCHEMA:
         raise ValueError(f"schema {raw['schema']!r} is not {SCHEMA}")

@@ -209,6 +209,8 @@ def test_a_crafted_plan_reaches_no_further_than_the_catalogue(ward: Ward) -> Non
     crafted = [
         (resigned(plan, operations=(dataclasses.replace(first, after="4096"), *rest)), "only 1 to 1024"),
         (resigned(plan, operations=(dataclasses.replace(first, after="-1"), *rest)), "only 1 to 1024"),
+        (resigned(plan, operations=(dataclasses.replace(first, after="9" * 5000), *rest)), "only 1 to 1024"),
+        (resigned(plan, operations=(dataclasses.replace(first, after="016"), *rest)), "only 1 to 1024"),
         (resigned(plan, operations=(dataclasses.replace(first, after="16\ncache: {}"), *rest)), "only 1 to 1024"),
         (resigned(plan, operations=(dataclasses.replace(first, key="accelerator"), *rest)), "may not set"),
         (resigned(plan, operations=(dataclasses.replace(first, object="../other.yaml"), *rest)), "may not set"),

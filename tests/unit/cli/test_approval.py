@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
 from latencydoctor.cli import approval, streams
-from latencydoctor.errors import Refused
+from latencydoctor.errors import KnownError, Refused
 
 
 @pytest.fixture
@@ -42,3 +43,8 @@ def test_anything_else_is_a_no(typed: bytes, terminal: None, monkeypatch: pytest
     with pytest.raises(Refused, match="not approved") as caught:
         approval.ask("Apply?", yes=False)
     assert caught.value.hint == "Nothing was changed."
+
+
+def test_what_never_ends_is_no_plan() -> None:
+    with pytest.raises(KnownError, match="too large to be a plan"):
+        approval.reader(Path("/dev/zero"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
 from latencydoctor.cli import crash, streams
 from latencydoctor.cli import main as boundary
-from latencydoctor.errors import ContentError, ContentErrors, KnownError, Location, Refused, UsageError
+from latencydoctor.cli.interrupts import Terminated
+from latencydoctor.errors import ContentError, ContentErrors, KnownError, Location, Refused, RollbackFailed, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +45,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
         (UsageError("x"), 2),
         (Refused("x"), 5),
         (KeyboardInterrupt(), 130),
-        (boundary.Terminated(), 143),
+        (Terminated(), 143),
         (OSError(errno.ENOSPC, "No space left on device"), 1),
     ],
     ids=repr,
@@ -97,3 +100,12 @@ def test_sigterm_unwinds_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit) as caught:
         boundary.main()
     assert caught.value.code == 143
+
+
+@pytest.mark.parametrize(("error", "code"), [(Refused("x"), 5), (RollbackFailed("x"), 7)], ids=repr)
+def test_the_exit_code_stays_the_verdict_where_the_disk_of_stderr_is_full(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        assert ended(monkeypatch, error) == code

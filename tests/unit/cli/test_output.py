@@ -66,3 +66,11 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     output.document("text", path)
     assert os.read(reader, 99) == b"text\n"
     os.close(reader)
+
+
+def test_a_link_to_itself_is_told_as_any_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(KnownError, match="Too many levels of symbolic links"):
+        output.document("text", tmp_path / "loop")
+    output.refuse_unwritable(output=tmp_path / "loop")
+    assert [one.name for one in tmp_path.iterdir()] == ["loop"]

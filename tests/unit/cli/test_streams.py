@@ -124,3 +124,11 @@ def test_who_can_be_asked(stdin: TextIO | None, stderr: TextIO, asked: bool, mon
     monkeypatch.setattr(sys, "stdin", stdin)
     monkeypatch.setattr(sys, "stderr", stderr)
     assert streams.interactive() == asked
+
+
+def test_what_standard_error_cannot_take_is_lost_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, Path("/dev/full").open("w", encoding="utf-8") as full:
+        patch.setattr(sys, "stderr", full)
+        streams.stderr().print("bringing the old settings back")
+        streams.stderr().print("they are back")
+        streams.close()

@@ -91,7 +91,7 @@ def test_what_is_no_plan_is_refused_with_a_hint(text: str) -> None:
         ("schema", 2), ("fix", 1), ("created_s", True), ("created_s", "1"), ("objects", {}), ("objects", [{}]),
         ("operations", [{"kind": "run", "object": "", "key": "", "before": "", "after": ""}]),
         ("objects", [{"name": "a", "generation": 1.5, "digest": ""}]), ("before_values", [["a"]]),
-        ("simulated", 1), ("justification", [1]), ("requirements", [3]),
+        ("simulated", 1), ("justification", [1]), ("requirements", [3]), ("created_s", 10**400), ("title", "\ud800"),
     ],
 )  # fmt: skip
 def test_fields_of_another_form_are_refused(field: str, value: object) -> None:
