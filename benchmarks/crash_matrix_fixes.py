@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -23,10 +24,11 @@ from unittest import mock
 from valkey import Valkey
 
 from benchmarks.crash_matrix_kills import BROKEN, Tally, Trial, arguments, killed_at_each, planned, small_stack
-from benchmarks.crash_matrix_patient import Patient
-from benchmarks.crash_matrix_program import GOOD, warm
+from benchmarks.crash_matrix_patient import WAIT_S, Patient
+from benchmarks.crash_matrix_program import GOOD, POLL_S, warm
 from benchmarks.crash_matrix_stack import question_key
 from benchmarks.told import explain
+from latencydoctor.errors import KnownError
 from latencydoctor.model.builds import MIN_QUESTIONS
 from latencydoctor.model.remedy import Reading
 from latencydoctor.remedy.judge import SHED, VIP_ERRORS, VIP_P99, VIP_REQUESTS
@@ -37,9 +39,10 @@ from latencydoctor.stack.gateway.entries import Entry, dump_entry, read_entry
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.settings import MODEL_NAME
 from latencydoctor.targets.bundled import BundledTarget
-from latencydoctor.targets.kept_generations import KEPT
+from latencydoctor.targets.kept_generations import KEPT, read_kept
 from latencydoctor.targets.model_builds import SCHEMA, SHEET_FILE
 from latencydoctor.targets.placed_version import BUILD_FILES, TEMPORARY, VERSION
+from latencydoctor.targets.state_folder import StateFolder
 
 DIAGNOSED = Path(__file__).resolve().parents[1] / "tests" / "golden" / "incidents" / "batching.json"
 INCIDENT = DIAGNOSED.with_name("batching.json.gz")
@@ -78,8 +81,9 @@ class FixPatient(Patient):
             shutil.rmtree(path, ignore_errors=True)
             if (kept / path.name).exists():
                 shutil.copytree(kept / path.name, path)
-        # Before the settings, so that the controller adds to it what comes into effect now.
-        shutil.copy2(kept / KEPT, self.state / KEPT)
+        # Before the settings, so that the controller adds to it what comes into effect now; at once, since it may read.
+        shutil.copy2(kept / KEPT, self.shelf / KEPT)
+        (self.shelf / KEPT).replace(self.state / KEPT)
         self.put_entries(json.loads((kept / "entries.json").read_text(encoding="utf-8")))
         Patient.restore(self, kept)
 
@@ -121,15 +125,19 @@ class FixPatient(Patient):
         return hashlib.sha256(json.dumps([others, told, len(runs)]).encode()).hexdigest()
 
 
-def _broken(patient: FixPatient, **values: str) -> None:
-    """The settings with these values: whatever came of an earlier action is gone."""
-    bound = BundledTarget(patient.state)
-    patient.put(bound.edited(patient.settings(), list(values.items())))
+def _put(patient: FixPatient, values: Mapping[str, str]) -> None:
+    """The settings with these values, in effect, and kept by the controller."""
+    patient.put(BundledTarget(patient.state).edited(patient.settings(), list(values.items())))
+    end_s = time.monotonic() + WAIT_S
+    while read_kept(StateFolder(patient.state))[-1].text != patient.settings():
+        if time.monotonic() > end_s:
+            raise KnownError(f"the controller did not keep the settings in {WAIT_S:g} s")
+        time.sleep(POLL_S)
 
 
 def _cold_cache(patient: FixPatient) -> tuple[tuple[str, ...], Reading]:
     """A cache that loses its entries too soon, with others' in it."""
-    _broken(patient, **{"cache.ttl_seconds": "2"})
+    _put(patient, {"cache.ttl_seconds": "2"})
     theirs = {key: (dump_entry(Entry(1, 0.5, run)).decode(), -1) for key, run in THEIRS.items()}
     patient.put_entries(theirs)
     return ("cache-warmup",), WARM
@@ -155,7 +163,7 @@ def _bad_change(patient: FixPatient) -> tuple[tuple[str, ...], Reading]:
     began_s = json.loads(DIAGNOSED.read_text(encoding="utf-8"))["incident"]["since_s"]
     moments = iter((began_s - 3600, began_s - 3))
     healthy = patient.settings()
-    _broken(patient, **{f"inference.batching.{key}": value for key, value in BROKEN.items()})
+    _put(patient, {f"inference.batching.{key}": value for key, value in BROKEN.items()})
     (patient.state / KEPT).unlink()
     keeper = KeptGenerations(patient.state / KEPT, lambda: next(moments))
     keeper.keep(1, healthy, "ana")
