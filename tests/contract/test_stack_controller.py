@@ -69,9 +69,13 @@ class Desk:
         self.now_s = 0.0
         served = [Served(server, self.watch(living)) for server, living in zip(self.servers, self.living, strict=True)]
         self.history = folder / "settings-history.json"
-        self.controller = Controller(
-            self.settings, folder / "models", fleet(served), self.progress, self.log, KeptGenerations(self.history)
-        )
+        self.fleet = fleet(served)
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Another controller on the same files."""
+        models, kept = self.pbtxt.parents[1], KeptGenerations(self.history)
+        self.controller = Controller(self.settings, models, self.fleet, self.progress, self.log, kept)
 
     def watch(self, living: set[int]) -> StubWatch:
         """The watch over the processes of one server's model."""

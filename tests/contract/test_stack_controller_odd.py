@@ -148,6 +148,19 @@ def no_room(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_controller_killed_while_it_tried_settings_leaves_nothing_of_those_that_are_refused(desk: Desk) -> None:
+    """A Triton that starts again would load what nobody could, and end."""
+    desk.write(Settings())
+    desk.controller.step()
+    tried = larger(Settings())
+    desk.write(tried)
+    desk.pbtxt.write_text(to_pbtxt(tried), encoding="utf-8")
+    desk.server.refuses = True
+    desk.start_again()
+    assert desk.controller.step()
+    assert desk.pbtxt.read_text(encoding="utf-8") == to_pbtxt(Settings())
+
+
 def test_a_damaged_configuration_in_the_model_folder_is_replaced(desk: Desk) -> None:
     desk.pbtxt.write_bytes(b"\xff\xfe")
     desk.write(Settings())

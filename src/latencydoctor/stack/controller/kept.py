@@ -41,6 +41,12 @@ class KeptGenerations:
             del entries[0]
         write_atomically(self._path, _dump(entries))
 
+    def newest(self) -> str:
+        """The text that came into effect last; empty where none is kept."""
+        entries = self._read()
+        text = entries[-1].get("text") if entries else ""
+        return text if isinstance(text, str) else ""
+
     def _read(self) -> list[Entry]:
         """What was kept so far; a file that cannot be read or is damaged is begun anew."""
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -110,7 +111,6 @@ class Controller:
         self._canary_seen_s = 0.0
         self._warned_at_s: dict[str, float] = {}
         self._told = ""
-        self._stored_before: str | None = None
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set."""
@@ -150,7 +150,7 @@ class Controller:
             return False
         except LatencyDoctorError as error:
             self._refuse(str(error))
-        self._waiting, self._told, self._stored_before = False, "", None
+        self._waiting, self._told = False, ""
         self._stamp = stamp
         return True
 
@@ -181,8 +181,6 @@ class Controller:
         """Brings `settings` into effect; the model folder always holds what a restarted Triton should run."""
         replicas = settings.inference.replicas
         path = self._models / settings.inference.model / "config.pbtxt"
-        if self._stored_before is None:
-            self._stored_before = path.read_text(encoding="utf-8", errors="replace")
         write_atomically(path, compiler.to_pbtxt(settings))
         try:
             self._fleet.grow(replicas)
@@ -190,7 +188,7 @@ class Controller:
         except (TritonUnavailableError, NotYetError):
             raise
         except LatencyDoctorError:
-            write_atomically(path, self._stored_before)
+            self._put_back(path)
             self._retreat()
             raise
         self._fleet.serve(replicas)
@@ -198,11 +196,23 @@ class Controller:
         known = (settings, self._in_effect or settings)
         self._deadline_s = max(self._deadline_s, *(one.inference.deadline_ms / 1000 for one in known))
         # This is what runs from here on, whatever comes of those that are to end, or of other settings meanwhile.
-        self._in_effect, self._stored_before = settings, None
+        self._in_effect = settings
         self._fleet.release(replicas, self._deadline_s)
         self._deadline_s = 0.0
         self._progress.current = replace(self._progress.current, generation=settings.generation, error="")
         self._log("INFO", "settings_in_effect", "settings in effect", generation=settings.generation, reloaded=reloaded)
+
+    def _put_back(self, path: Path) -> None:
+        """The model folder holds what was in effect last, as this controller knows, or wrote down before it was killed.
+
+        Where neither is known nothing was in effect yet.
+        """
+        before = self._in_effect
+        if before is None and self._kept is not None:
+            with suppress(LatencyDoctorError):
+                before = stack_settings.parse(self._kept.newest())
+        if before is not None:
+            write_atomically(path, compiler.to_pbtxt(before))
 
     def _keep(self, generation: int, text: str, owner: str) -> None:
         """Writes down what is in effect now; a full disk must not take the settings back."""
@@ -225,7 +235,7 @@ class Controller:
         if settings is None:
             return
         for number, server in enumerate(self._fleet.running(settings.inference.replicas), start=1):
-            if server.stubs.lost():
+            if server.stubs.lost(len(settings.versions)):
                 self._reload(server.triton, settings.of_replica(number))
         self._keep_canary(settings)
 
