@@ -42,6 +42,10 @@ class Classes:
 
 def by_class(scenario: Scenario, limit_ms: float, draws: int = QUICK_DRAWS) -> Classes | str:
     """With two levels, `limit_ms` for the second one, and the scenario's VIP share; a reason without a bound."""
+    if not scenario.batching.enabled:
+        return "without a batcher there are no levels"
+    if scenario.server_rps <= 0:
+        return "no requests reach the server"
     vip_load = scenario.load_ratio * scenario.vip_ratio
     if vip_load > FULL_VIP_LOAD:
         return f"VIP requests alone are {vip_load:.0%} of what can be served, so they wait for each other"

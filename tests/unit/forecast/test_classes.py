@@ -58,6 +58,12 @@ def test_hardly_any_vip_requests_have_no_bound() -> None:
     assert few == "too few VIP requests come to tell what they would see"
 
 
+def test_where_nothing_comes_or_nothing_is_batched_there_are_no_levels_to_tell() -> None:
+    assert by_class(FLOOD.at_rate(0.0), 300.0) == "no requests reach the server"
+    alone = replace(FLOOD, batching=replace(FLOOD.batching, enabled=False), traffic=Traffic(10.0))
+    assert by_class(alone, 300.0) == "without a batcher there are no levels"
+
+
 def test_a_prediction_says_what_was_before_and_how_it_was_reached() -> None:
     measured = {"vip_p99_ms": 2900.0, "e2e_mean_ms": 1500.0, "server_time_ms": 1490.0}
     vip, standard, shed = predict_classes(measured, ClassLoad(386.0, 0.06, Front(0.12)), FLOOD.batching, 450.0, TIMES)
