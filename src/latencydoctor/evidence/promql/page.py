@@ -99,18 +99,19 @@ def _read_line(
 
 
 def _labels(text: str, number: int) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    position = 0
-    while text[position:].strip(" \t"):
+    # Nothing here may take longer for each label the more there are: a line may hold a million of them.
+    pairs: dict[str, str] = {}
+    position, end = 0, len(text.rstrip(" \t"))
+    while position < end:
         found = _LABEL.match(text, position)
         if found is None:
-            raise PageError(number, f"unreadable labels: {_short(text[position:])}")
+            raise PageError(number, f"unreadable labels: {_short(text[position : position + 2 * _SHOWN_CHARACTERS])}")
         name, value, _ = found.groups()
-        if any(name == known for known, _ in pairs) or name == NAME:
+        if name in pairs or name == NAME:
             raise PageError(number, f"the label {_short(name)} occurs twice")
-        pairs.append((name, _ESCAPE.sub(lambda escape: _ESCAPED[escape[1]], value)))
+        pairs[name] = _ESCAPE.sub(lambda escape: _ESCAPED[escape[1]], value)
         position = found.end()
-    return pairs
+    return list(pairs.items())
 
 
 def _value(text: str, number: int) -> float:

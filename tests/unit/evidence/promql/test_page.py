@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,14 @@ def test_messages_are_short_and_show_no_control_characters() -> None:
         read("a \x1b[31m" + "x" * 1000 + "\n")
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 120
+
+
+def test_a_line_of_a_hundred_thousand_labels_is_quick() -> None:
+    labels = ",".join(f'l{number}="v"' for number in range(100_000))
+    started_s = time.process_time()
+    (reading,) = read(f"a{{{labels}}} 1\n")
+    assert time.process_time() - started_s < 10
+    assert len(reading.labels) == 100_001
 
 
 def test_known_heads_are_read_alike_the_second_time() -> None:
