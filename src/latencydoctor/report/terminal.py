@@ -22,6 +22,7 @@ _STATE_STYLE = {
     IncidentState.CANNOT_TELL: "bold yellow",
 }
 _ANSWER_STYLE = {Answer.YES: "bold red", Answer.NO: "green", Answer.UNKNOWN: "yellow"}
+_SOURCES = ("metrics", "pages", "logs")
 _BAR_WIDTH = 20
 _WIDE = 120
 _SHOWN_GAPS = 6
@@ -197,7 +198,7 @@ def _missing(result: Diagnosis, verbose: bool) -> Text:
 
 def _is_in_part(gap: Gap) -> bool:
     """Whether it is what a source that was named gave up on, or gave only a part of."""
-    return gap.signal == "pages" or (gap.signal == "logs" and gap.reason is not GapReason.NOT_CONFIGURED)
+    return gap.signal in _SOURCES and gap.reason is not GapReason.NOT_CONFIGURED
 
 
 def _queries(result: Diagnosis) -> RenderableType:

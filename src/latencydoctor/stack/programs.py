@@ -158,8 +158,12 @@ def package_folder() -> Path:
 
 
 def refuse_unsafe_path(state: Path) -> None:
-    """KnownError when supervisord's configuration could not carry this path."""
-    bad = sorted({character for character in str(state) if character in UNSAFE or not character.isprintable()})
+    """KnownError when supervisord's configuration could not carry this path, or Triton would take it for several.
+
+    Its Python backend hands the path to a child as one word of a line.
+    """
+    unsafe = (one for one in str(state) if one in UNSAFE or one.isspace() or not one.isprintable())
+    bad = sorted(set(unsafe))
     if bad:
         raise KnownError(
             f"the state folder's path has {' '.join(map(repr, bad))} in it",

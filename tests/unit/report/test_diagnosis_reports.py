@@ -11,7 +11,7 @@ from rich.console import Console
 
 from latencydoctor.diagnosis.rank import diagnose
 from latencydoctor.model.diagnosis import Answer, Diagnosis, Forecasted
-from latencydoctor.model.evidence import Evidence, IncidentState, Selection
+from latencydoctor.model.evidence import Evidence, Gap, GapReason, IncidentState, Selection
 from latencydoctor.model.remark import Remark
 from latencydoctor.report import machine, markdown, terminal
 from latencydoctor.report.wording import compared, name
@@ -116,6 +116,21 @@ def test_healthy_screen_is_short() -> None:
 
 def test_verbose_lists_every_gap_with_its_detail() -> None:
     assert "nothing exports it" in screen(result(), 160, verbose=True)
+
+
+def test_a_source_that_was_named_and_failed_stands_first_among_what_is_missing_with_its_reason() -> None:
+    failed = (
+        Gap("metrics", GapReason.UNREACHABLE, "Prometheus does not answer: connection refused"),
+        Gap("logs", GapReason.UNREACHABLE, "x.log: No such file or directory"),
+    )
+    found = result(IncidentState.CANNOT_TELL)
+    text = screen(replace(found, missing=(*found.missing, *failed)), 400)
+    (row,) = (line for line in text.splitlines() if line.startswith("MISSING"))
+    told = (
+        "metrics (unreachable: Prometheus does not answer: connection refused), "
+        "logs (unreachable: x.log: No such file or directory)"
+    )
+    assert row.split(maxsplit=1)[1].startswith(told)
 
 
 def test_data_is_sorted_and_whole() -> None:
