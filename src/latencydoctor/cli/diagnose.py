@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -79,7 +80,7 @@ def diagnose(
 
     The last one needs no Prometheus: it reads the page for 18 s.
     """
-    from latencydoctor.cli import following, wiring
+    from latencydoctor.cli import following, progress, wiring
     from latencydoctor.cli import output as out
 
     request = wiring.DiagnoseRequest(
@@ -104,7 +105,8 @@ def diagnose(
     )
     out.refuse_unwritable(output=output, save=save, series=series)
     unfinished.warn_of_configured(request)
-    found = wiring.diagnose(request, streams.show_progress)
+    with progress.asking(deadline) if bundle is None else nullcontext():
+        found = wiring.diagnose(request, streams.show_progress)
     if save is not None:
         wiring.save_bundle(save, found.collected)
         streams.stderr().print(f"saved what was collected to {save}", soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -147,7 +148,7 @@ def forecast(
 
 def _seen(request: DiagnoseRequest, replicas: int) -> Situation:
     """The service as its sources or a bundle show it."""
-    from latencydoctor.cli import wiring
+    from latencydoctor.cli import progress, wiring
     from latencydoctor.forecast.situation import of
 
     found = wiring.load_configuration(request)
@@ -158,7 +159,8 @@ def _seen(request: DiagnoseRequest, replicas: int) -> Situation:
             "execution takes with --service-time 20ms+1ms.",
         )
     unfinished.warn_of_configured(request)
-    seen = wiring.observe(request, streams.show_progress)
+    with progress.asking(request.deadline) if request.bundle is None else nullcontext():
+        seen = wiring.observe(request, streams.show_progress)
     return of(seen.evidence, seen.collected, replicas)
 
 

@@ -1,8 +1,10 @@
-"""How far a long read is, on a terminal: bytes so far and how quickly they pass."""
+"""What takes long, on a terminal: how far a read is, in bytes, and for how long sources may be asked."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from latencydoctor.cli import streams
@@ -11,6 +13,18 @@ _AFTER_S = 1.0
 """What is read sooner needs no progress."""
 
 _EVERY_S = 0.2
+
+
+@contextmanager
+def asking(deadline: str) -> Iterator[None]:
+    """Says that sources are asked, and for how long that may go on; gone when they have answered."""
+    console = streams.stderr()
+    text = f"asking the sources, {deadline} at most" if console.is_terminal else ""
+    console.print(text, end="\r" if text else "", soft_wrap=True)
+    try:
+        yield
+    finally:
+        console.print(" " * len(text), end="\r" if text else "", soft_wrap=True)
 
 
 class Meter:
