@@ -52,6 +52,12 @@ def test_each_form_is_exactly_as_recorded(name: str) -> None:
         assert text == (INCIDENTS / f"{name}.{ending}").read_text(), ending
 
 
+def test_the_readme_shows_the_screen_as_it_is() -> None:
+    screen = (INCIDENTS / "batching.txt").read_text()
+    shown = "\n".join(line.rstrip() for line in screen.splitlines())
+    assert f"```text\n{shown}\n```\n" in (INCIDENTS.parents[2] / "README.md").read_text()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cause_is_the_one_that_was_built_in(name: str) -> None:
     result = replay(name)
