@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,9 @@ from latencydoctor.cli.options import (
     SinceOption,
     TritonOption,
 )
+
+if TYPE_CHECKING:
+    from latencydoctor.model.evidence import Collected
 
 
 def diagnose(
@@ -107,13 +110,7 @@ def diagnose(
     unfinished.warn_of_configured(request)
     with progress.asking(deadline) if bundle is None else nullcontext():
         found = wiring.diagnose(request, streams.show_progress)
-    if save is not None:
-        wiring.save_bundle(save, found.collected)
-        streams.stderr().print(f"saved what was collected to {save}", soft_wrap=True)
-    if series is not None:
-        from latencydoctor.evidence.table import to_csv
-
-        out.document(to_csv(found.collected), series, "series")
+    _keep(found.collected, save, series)
     shown = found.diagnosis
     if form is ReportFormat.TEXT:
         # For whoever reads this screen; data and documents are the same wherever and however they were asked for.
@@ -121,6 +118,17 @@ def diagnose(
         shown = replace(shown, next_command=after)
     out.diagnosis(shown, form.value, output, verbose=verbose)
     raise typer.Exit(ExitCode.OK if exit_zero else exit_code(found.diagnosis.incident.state.value))
+
+
+def _keep(collected: Collected, save: Path | None, series: Path | None) -> None:
+    from latencydoctor.cli import output, wiring
+    from latencydoctor.evidence.table import to_csv
+
+    if save is not None:
+        wiring.save_bundle(save, collected)
+        streams.stderr().print(f"saved what was collected to {save}", soft_wrap=True)
+    if series is not None:
+        output.document(to_csv(collected), series, "series")
 
 
 def exit_code(state: str) -> ExitCode:

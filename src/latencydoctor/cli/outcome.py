@@ -31,6 +31,9 @@ def report(outcome: Outcome, interrupted: ExitCode | None, form: Format, again: 
             _show(outcome, again)
     except KnownError as error:
         streams.stderr().print(f"error: {error}; run {outcome.run_id} is {outcome.state.value}", soft_wrap=True)
+    if outcome.error is not None:
+        # The command in the hint is of a layer that does not know how the target was named.
+        outcome.error.hint = outcome.error.hint.replace("--force`", f"--force{again}`")
     outcome.raise_error()
     raise typer.Exit(interrupted if outcome.interrupted and interrupted is not None else ExitCode.OK)
 

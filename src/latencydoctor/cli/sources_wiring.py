@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from latencydoctor.sources.address import Address
 
 
+_CLOCKS_DIFFER_S = 300.0
+"""By how much the clock that a time was read from may be ahead of this machine's."""
+
 MakeFacts = Callable[[], FactSource]
 """Makes a source; `SourceError` when it is configured wrongly."""
 
@@ -96,7 +99,10 @@ def collect_live(
     shares = share_out(configuration, length_s(request.deadline, "--deadline"), live=not request.at)
     if configuration.metrics_pages and configuration.prometheus is None:
         return _collect_from_pages(request, configuration, content, shares, observer)
-    at_s = moment_s(request.at, "--at") if request.at else time.time()
+    if request.scrapes is not None or request.every:
+        option = "--scrapes" if request.scrapes is not None else "--every"
+        raise UsageError(f"{option} is for metrics pages, and none is read", hint="Give --metrics-url URL as well.")
+    at_s = _moment_looked_at_s(request)
     rules = Rules(content.dialects, content.signals, content.log_rules)
     sources = build_sources(configuration, shares, rules, live=not request.at, redact_prompts=request.redact_prompts)
     selection = Selection(configuration.model, configuration.selector)
@@ -105,14 +111,22 @@ def collect_live(
     return collect(sources, rules, asked)
 
 
+def _moment_looked_at_s(request: DiagnoseRequest) -> float:
+    now_s = time.time()
+    at_s = moment_s(request.at, "--at") if request.at else now_s
+    if at_s > now_s + _CLOCKS_DIFFER_S:
+        raise UsageError(f"--at is {request.at!r}, which is yet to come", hint="Leave it out for now.")
+    return at_s
+
+
 def _collect_from_pages(
     request: DiagnoseRequest, configuration: Configuration, content: Content, shares: Shares, observer: Observer
 ) -> Collected:
     """Read metrics pages for a while first; what is looked at then ends with the last one read."""
     from latencydoctor.sources.pages import PageMetrics
 
-    if request.at or request.baseline:
-        option = "--at" if request.at else "--baseline"
+    past = {"--at": request.at, "--baseline": request.baseline, "--since": request.since != DiagnoseRequest().since}
+    for option in (option for option, given in past.items() if given):
         raise UsageError(f"{option} needs a past, and metrics pages have none", hint="Give --prometheus URL instead.")
     every_s = length_s(request.every, "--every") if request.every else None
     rules = Rules(content.dialects, content.signals, content.log_rules)

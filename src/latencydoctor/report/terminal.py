@@ -13,7 +13,7 @@ from latencydoctor.report.foreign import clean, plain
 from latencydoctor.report.onset import on_screen
 from latencydoctor.report.suspects import beside_the_cause
 from latencydoctor.report.terminal_block import LABEL_WIDTH, block, line
-from latencydoctor.report.units import amount, clock, span
+from latencydoctor.report.units import amount, clock, day, span
 from latencydoctor.report.wording import before, compared, name, undone
 
 _STATE_STYLE = {
@@ -67,7 +67,7 @@ def _headline(result: Diagnosis) -> RenderableType:
     if incident.since_s is not None and incident.state is IncidentState.INCIDENT:
         text.append(f"  since {clock(incident.since_s)} UTC ({span(result.now_s - incident.since_s)})")
     text.append(f"\nmodel {clean(result.selection.model) or 'not named'}", style="dim")
-    text.append(f", as of {clock(result.now_s)} UTC", style="dim")
+    text.append(f", as of {day(result.now_s)} {clock(result.now_s)} UTC", style="dim")
     if result.simulated:
         text.append("  SIMULATED ACCELERATOR", style="bold magenta")
     return text

@@ -48,6 +48,11 @@ def clock(time_s: float | None) -> str:
     return datetime.fromtimestamp(time_s, UTC).strftime("%H:%M:%S") if time_s is not None else "--:--:--"
 
 
+def day(time_s: float) -> str:
+    """Date in UTC."""
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d")
+
+
 def instant(time_s: float) -> str:
     """Date and time in UTC, to the second, RFC 3339."""
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

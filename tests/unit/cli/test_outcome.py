@@ -1,4 +1,4 @@
-"""How a run ended is its exit code, whatever becomes of the words."""
+"""How a run ended is its exit code, whatever becomes of the words; and what can be pasted then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from latencydoctor.app.treat import Outcome
 from latencydoctor.cli import outcome
 from latencydoctor.cli.options import Format
-from latencydoctor.errors import RollbackFailed
+from latencydoctor.errors import Held, RollbackFailed
 from latencydoctor.model.remedy import RunState
 
 KEPT = Outcome("20261130T072024Z-abcdef", "/j.jsonl", "apply", RunState.KEPT, "3 checks in a row passed")
@@ -34,3 +34,16 @@ def test_the_code_is_the_runs_where_the_disk_of_stdout_is_full(
         told = capsys.readouterr().err
         assert "the output cannot be written: No space left on device" in told
         assert f"run {ended.run_id} is {ended.state.value}" in told
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_the_commands_that_undo_name_the_target_as_it_was_named(
+    form: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = Held("held for a human", hint="It stays. `latencydoctor rollback R --force` brings the old one back.")
+    held = Outcome("R", "/j.jsonl", "apply", RunState.HELD, "no data", error=error)
+    with pytest.raises(Held) as caught:
+        outcome.report(held, None, form, " --config x.yaml")
+    assert "`latencydoctor rollback R --force --config x.yaml` brings" in caught.value.hint
+    if form is Format.TEXT:
+        assert "to undo it: latencydoctor rollback R --config x.yaml\n" in capsys.readouterr().out
