@@ -114,6 +114,17 @@ def test_a_link_is_no_state_folder(tmp_path: Path) -> None:
         Layout(tmp_path / "state").create()
 
 
+def test_a_state_folder_is_the_same_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name's digest its processes and its shared memory are found again."""
+    (tmp_path / "real" / "stack").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path / "real" / "stack")
+    spelt = ["../stack", ".", str(tmp_path / "real" / "x" / ".." / "stack"), str(tmp_path / "link" / "stack")]
+    assert {locate(Path(one)).identity for one in spelt} == {Layout(tmp_path / "real" / "stack").identity}
+    (tmp_path / "own").symlink_to(tmp_path / "real" / "stack")
+    assert locate(tmp_path / "own").state == tmp_path / "own", "a link is refused, not followed"
+
+
 def test_the_default_state_folder_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert locate(None).state == tmp_path / "latencydoctor" / "stack" / "default"

@@ -171,4 +171,6 @@ def locate(state: Path | None) -> Layout:
         from platformdirs import user_state_path  # noqa: PLC0415 - only where the stack is used
 
         state = user_state_path("latencydoctor", appauthor=False) / "stack" / "default"
-    return Layout(state.expanduser().absolute())
+    # One spelling for each folder, since its identity comes of it. The last link of the path is left, to be refused.
+    path = Path(os.path.abspath(state.expanduser()))  # noqa: PTH100 - pathlib's own keeps `..`
+    return Layout(path.parent.resolve() / path.name)
