@@ -75,16 +75,16 @@ def make_plan(
     refuse_unsettled(state)
     measured = measured_values(basis)
     popularity = asked.cache.popularity() if fix.warms and asked.cache is not None else None
-    load: Mapping[str, float] = measured
-    told, need = "", scale_out.UNKNOWN
+    # Whatever is changed, the servers then get what arrives, not what they have answered.
+    load, told = arriving(measured, _measure(basis, "queue_depth"))
+    need = scale_out.UNKNOWN
     if fix.scales:
-        load, told = arriving(measured, _measure(basis, "queue_depth"))
         need = need_of(state, load, basis.times, basis.slo.p99_ms, _front(basis, load))
     supply = supply_of(state, measured, basis.times)
     rebuilt = asked.builds.find() if fix.rebuilds and asked.builds is not None else None
     now = Circumstances(
         basis.slo,
-        load,
+        load if fix.scales else measured,
         _arrival_at_one(state, measured),
         asked.wanted,
         popularity,

@@ -120,6 +120,15 @@ def test_the_same_grounds_give_the_same_plan(patient: FakePatient) -> None:
     assert plan(patient, basis).digest != plan(patient, other).digest
 
 
+def test_a_queue_that_climbs_is_predicted_with_what_arrives(patient: FakePatient) -> None:
+    """360/s are answered and 400/s come: that is what the server gets once it can serve them."""
+    made = plan(patient, Basis(diagnosis(), evidence(*values({**MEASURED, "arrival_rate_rps": 400.0}))))
+    assert made.predictions[1].method.startswith("simulated queue at 360 requests/s")
+    (rate,) = [one for one in made.predictions if one.signal == "request_rate_rps"]
+    assert rate.after == pytest.approx(400.0)
+    assert any("400/s arrive" in line for line in made.justification)
+
+
 SATURATED = {
     "e2e_p99_ms": 3900.0, "error_ratio": 0.0, "request_rate_rps": 330.0, "cache_hit_ratio": 0.12,
     "compute_time_ms": 120.2, "batch_size_mean": 32.0, "execution_rate_eps": 8.3, "accelerator_busy_ratio": 0.998,
