@@ -77,6 +77,9 @@ def write(text: str) -> None:
 
 def prepare() -> None:
     """Before the first word: a stream that is closed leads nowhere, and what an encoding lacks becomes an escape."""
+    if os.environ.get("NO_COLOR"):
+        # Help is printed by typer, which keeps bold and dim; for a dumb terminal it has none.
+        os.environ["TERM"] = "dumb"
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             # Open to the end of the program, so there is no block to close it after.

@@ -40,7 +40,7 @@ def _cause(rule: CauseRule) -> tuple[Fact, ...]:
         ("signature", rule.signature),
         ("meaning", rule.meaning),
         ("do", rule.advice),
-        ("do not", rule.not_this),
+        ("do not", rule.not_this.removeprefix("Do not ")),
         ("more replicas", {"cures": "cure it", "wrong": "are the wrong reflex"}.get(rule.scaling.value, "buy time")),
         ("fix", rule.fix),
         ("a forecast sets back", rule.undo.value if rule.undo else ""),

@@ -98,7 +98,7 @@ def _cause(cause: Cause) -> list[str]:
         lines += [f"**If it is undone:** {markdown(undone(cause.forecast))}.", ""]
     lines += [f"**Do:** {cause.advice}", ""]
     if cause.not_this:
-        lines += [f"**Do not:** {cause.not_this}", ""]
+        lines += [f"**Do not:** {cause.not_this.removeprefix('Do not ')}", ""]
     return lines
 
 

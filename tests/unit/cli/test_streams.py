@@ -12,7 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from latencydoctor.cli import streams
+from latencydoctor.cli import main, streams
 from latencydoctor.errors import KnownError
 
 
@@ -96,6 +96,20 @@ def test_escape_codes_are_for_terminals_that_want_them(
     monkeypatch.setattr(sys, "stderr", Terminal())
     streams.stderr().print("error", style="bold red")
     assert ("\x1b" in text_of(sys.stderr)) == codes
+
+
+@pytest.mark.parametrize(("environment", "codes"), [({}, True), ({"NO_COLOR": "1"}, False)], ids=str)
+def test_help_has_escape_codes_only_where_they_are_wanted(
+    environment: dict[str, str], codes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    streams.prepare()
+    main.app(["rules", "--help"], prog_name="latencydoctor", standalone_mode=False)
+    assert "Options" in text_of(sys.stdout)
+    assert ("\x1b" in text_of(sys.stdout)) == codes
 
 
 def test_no_escape_codes_into_a_pipe_even_if_forced(monkeypatch: pytest.MonkeyPatch) -> None:
