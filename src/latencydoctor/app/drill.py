@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from latencydoctor.app.course import Course, judge, tell
-from latencydoctor.app.drill_ports import Doctor, Patient, Place
-from latencydoctor.app.ports import Clock, Load, LoadRunner, Observer, Progress
+from latencydoctor.app.drill_ports import Doctor, Load, LoadRunner, Patient, Place
+from latencydoctor.app.ports import Clock, Observer, Progress
 from latencydoctor.errors import KnownError
 from latencydoctor.model.drill import Drilled, DrillWindow, Scenario
 from latencydoctor.model.load import LoadPlan, Phase

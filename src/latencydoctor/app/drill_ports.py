@@ -1,4 +1,4 @@
-"""The further edges a drill has: its own patient, Prometheus' own alerts, and the doctor as a user meets it."""
+"""The further edges a drill has: its own patient, load, Prometheus' own alerts, and the doctor as a user meets it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from latencydoctor.app.ports import Observer
 from latencydoctor.model.canary import CanaryTrial
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Injection, Scenario
+from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
 from latencydoctor.model.remedy import NothingToDo, Plan, Verification
 
 
@@ -83,4 +84,39 @@ class Doctor(Protocol):
 
     def roll_back(self, run_id: str, observer: Observer) -> str:
         """As `latencydoctor rollback RUN --force --yes`; returns the digest that was restored."""
+        ...
+
+
+class Load(Protocol):
+    """A load run as the use cases steer it; whoever starts one stops it, in `finally`."""
+
+    def phases_started(self) -> tuple[PhaseStart, ...]:
+        """The phases that have begun, in order, with the moment each did."""
+        ...
+
+    def switch(self, phase: str) -> None:
+        """Begin a phase of the plan now; `UsageError` when it has none of that name."""
+        ...
+
+    def settled(self, end_s: float) -> bool:
+        """Whether all requests intended up to `end_s` are answered or past their deadline.
+
+        Raises `KnownError` when the generator broke down, since then they never will be.
+        """
+        ...
+
+    def window(self, start_s: float, end_s: float) -> WindowStats:
+        """What came of the requests intended in that window, so far; raises as `settled` does."""
+        ...
+
+    def stop(self, *, drain: bool = True) -> None:
+        """End the run and return when its process is gone; with `drain` its open requests are awaited first."""
+        ...
+
+
+class LoadRunner(Protocol):
+    """A generator of open-loop load."""
+
+    def start(self, plan: LoadPlan) -> Load:
+        """Offer the load; returns once the first phase has begun. `UsageError` for a plan that cannot be offered."""
         ...

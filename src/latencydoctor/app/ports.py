@@ -1,7 +1,7 @@
 """The edges as the use cases see them.
 
-Implementations live in `sources`, `targets`, `load` and `stack`; only `cli/wiring.py` and `cli/sources_wiring.py` know
-both sides. Nothing here raises for an absent value: what cannot be read comes back as a `Gap`.
+Implementations live in `sources`, `targets` and `journal.py`; only `cli/wiring.py` and `cli/sources_wiring.py` know both
+sides. Nothing here raises for an absent value: what cannot be read comes back as a `Gap`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    # A diagnosis needs neither loads nor remedies, and making their records costs it a tenth of its start-up.
+    # A diagnosis needs no remedies, and making their records costs it a tenth of its start-up.
     from latencydoctor.model.builds import ModelBuild
     from latencydoctor.model.evidence import Selection, Window
-    from latencydoctor.model.load import LoadPlan, PhaseStart, WindowStats
     from latencydoctor.model.popular import Popularity, WarmBatch, WarmedBatch
     from latencydoctor.model.reached import Executions
     from latencydoctor.model.readings import Discovery, RangeQuery, Readings
@@ -163,41 +162,6 @@ class ArmsVerifier(Protocol):
 
 BatchCounter = Callable[[], "Executions | None"]
 """Executions by batch size on the target's servers so far; None where one of them does not tell."""
-
-
-class Load(Protocol):
-    """A load run as the use cases steer it; whoever starts one stops it, in `finally`."""
-
-    def phases_started(self) -> tuple[PhaseStart, ...]:
-        """The phases that have begun, in order, with the moment each did."""
-        ...
-
-    def switch(self, phase: str) -> None:
-        """Begin a phase of the plan now; `UsageError` when it has none of that name."""
-        ...
-
-    def settled(self, end_s: float) -> bool:
-        """Whether all requests intended up to `end_s` are answered or past their deadline.
-
-        Raises `KnownError` when the generator broke down, since then they never will be.
-        """
-        ...
-
-    def window(self, start_s: float, end_s: float) -> WindowStats:
-        """What came of the requests intended in that window, so far; raises as `settled` does."""
-        ...
-
-    def stop(self, *, drain: bool = True) -> None:
-        """End the run and return when its process is gone; with `drain` its open requests are awaited first."""
-        ...
-
-
-class LoadRunner(Protocol):
-    """A generator of open-loop load."""
-
-    def start(self, plan: LoadPlan) -> Load:
-        """Offer the load; returns once the first phase has begun. `UsageError` for a plan that cannot be offered."""
-        ...
 
 
 class RunLog(Protocol):

@@ -7,7 +7,7 @@ leaves in batches of exactly that size.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from latencydoctor.model.remark import Remark
@@ -38,6 +38,11 @@ class Batcher:
     default_level: int = 0
     classes: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def largest_preferred(self) -> int:
+        """The largest preferred size, 0 where none is."""
+        return max(self.preferred, default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Around:
@@ -50,7 +55,7 @@ class Around:
 
 def lint(batcher: Batcher, around: Around) -> tuple[Remark, ...]:
     """Every remark, the graver first: what a server refuses, what limits it, what costs, what does nothing."""
-    return tuple(remark for rule in _RULES for remark in rule(batcher, around))
+    return (*_refused(batcher), *_limiting(batcher), *_costly(batcher, around), *_idle(batcher))
 
 
 def needed_wait_ms(floor: int, arrival_rps: float) -> float:
@@ -83,8 +88,9 @@ def of_settings(values: Mapping[str, str]) -> Batcher | None:
     )
 
 
-def _above_maximum(batcher: Batcher, _around: Around) -> Iterator[Remark]:
-    largest = max(batcher.preferred, default=0)
+def _refused(batcher: Batcher) -> Iterator[Remark]:
+    """What Triton does not load."""
+    largest = batcher.largest_preferred
     if largest > batcher.maximum:
         yield Remark(
             "preferred-above-maximum",
@@ -92,9 +98,6 @@ def _above_maximum(batcher: Batcher, _around: Around) -> Iterator[Remark]:
             "Triton refuses to load such a model",
             f"write a preferred size of at most {batcher.maximum}, or a maximum of {largest}",
         )
-
-
-def _no_default_level(batcher: Batcher, _around: Around) -> Iterator[Remark]:
     if batcher.levels and not 1 <= batcher.default_level <= batcher.levels:
         yield Remark(
             "levels-without-default",
@@ -104,7 +107,9 @@ def _no_default_level(batcher: Batcher, _around: Around) -> Iterator[Remark]:
         )
 
 
-def _off(batcher: Batcher, _around: Around) -> Iterator[Remark]:
+def _limiting(batcher: Batcher) -> Iterator[Remark]:
+    """What keeps batches small."""
+    largest = batcher.largest_preferred
     if not batcher.enabled and batcher.maximum > 1:
         yield Remark(
             "batching-off",
@@ -112,9 +117,6 @@ def _off(batcher: Batcher, _around: Around) -> Iterator[Remark]:
             "every execution serves one request",
             "turn it on, or write a maximum of 1",
         )
-
-
-def _nothing_to_batch(batcher: Batcher, _around: Around) -> Iterator[Remark]:
     if batcher.enabled and batcher.maximum <= 1:
         yield Remark(
             "maximum-of-one",
@@ -122,10 +124,6 @@ def _nothing_to_batch(batcher: Batcher, _around: Around) -> Iterator[Remark]:
             "there is nothing to put together, and the batcher's queue is passed all the same",
             "write a larger maximum, or turn batching off",
         )
-
-
-def _ceiling(batcher: Batcher, _around: Around) -> Iterator[Remark]:
-    largest = max(batcher.preferred, default=0)
     if batcher.enabled and 0 < largest < batcher.maximum and batcher.wait_ms <= 0:
         yield Remark(
             "preferred-size-ceiling",
@@ -135,42 +133,24 @@ def _ceiling(batcher: Batcher, _around: Around) -> Iterator[Remark]:
         )
 
 
-def _near_a_limit(batcher: Batcher, around: Around) -> Iterator[Remark]:
-    limits = [
-        (limit, name)
-        for limit, name in ((around.slo_p99_ms, "SLO"), (around.deadline_ms, "deadline"))
-        if limit is not None and batcher.wait_ms >= NEAR_SHARE * limit
-    ]
-    if batcher.enabled and limits:
-        limit, name = min(limits)
-        side = "above" if batcher.wait_ms > limit else "near"
+def _costly(batcher: Batcher, around: Around) -> Iterator[Remark]:
+    """What is waited for longer than it is worth."""
+    if not batcher.enabled:
+        return
+    limits = ((around.slo_p99_ms, "SLO"), (around.deadline_ms, "deadline"))
+    near = [(limit, name) for limit, name in limits if limit is not None and batcher.wait_ms >= NEAR_SHARE * limit]
+    if near:
+        limit, name = min(near)
         yield Remark(
             "wait-near-limit",
-            f"the wait of {batcher.wait_ms:g} ms is {side} the {name} of {limit:g} ms",
+            f"the wait of {batcher.wait_ms:g} ms is {'above' if batcher.wait_ms > limit else 'near'} the {name} of "
+            f"{limit:g} ms",
             "a request that finds no company waits all of it before it is worked on",
             f"write a wait of at most {limit * FELT_SHARE:g} ms",
         )
-
-
-def _out_of_reach(batcher: Batcher, around: Around) -> Iterator[Remark]:
-    floor, rate, slo = max(batcher.preferred, default=0), around.arrival_rps, around.slo_p99_ms
-    if not batcher.enabled or floor < 2 or batcher.wait_ms <= 0 or not rate:
-        return
-    needed_ms = needed_wait_ms(floor, rate)
-    felt = slo is None or batcher.wait_ms > FELT_SHARE * slo
-    if needed_ms > batcher.wait_ms and felt:
-        reachable = 1 + int(rate * batcher.wait_ms / 1000 / WAIT_MARGIN)
-        yield Remark(
-            "preferred-out-of-reach",
-            f"at {rate:.3g} requests/s a batch of {floor} takes {needed_ms:.0f} ms to fill, the wait is "
-            f"{batcher.wait_ms:g} ms",
-            "every batch waits to the end and leaves smaller",
-            f"write a preferred size of {reachable}" if reachable > 1 else "write a wait of 0",
-        )
-
-
-def _wait_for_the_maximum(batcher: Batcher, _around: Around) -> Iterator[Remark]:
-    if batcher.enabled and batcher.wait_ms > 0 and not batcher.preferred and batcher.maximum > 1:
+    if batcher.wait_ms > 0 and around.arrival_rps:
+        yield from _out_of_reach(batcher, around.slo_p99_ms, around.arrival_rps)
+    if batcher.wait_ms > 0 and not batcher.preferred and batcher.maximum > 1:
         yield Remark(
             "wait-without-preferred",
             f"there is a wait of {batcher.wait_ms:g} ms and no preferred size",
@@ -179,7 +159,24 @@ def _wait_for_the_maximum(batcher: Batcher, _around: Around) -> Iterator[Remark]
         )
 
 
-def _levels_without_use(batcher: Batcher, _around: Around) -> Iterator[Remark]:
+def _out_of_reach(batcher: Batcher, slo_p99_ms: float | None, arrival_rps: float) -> Iterator[Remark]:
+    """A preferred size that arrivals at this rate do not fill, where the wait for it is felt."""
+    floor = batcher.largest_preferred
+    needed_ms = needed_wait_ms(floor, arrival_rps)
+    felt = slo_p99_ms is None or batcher.wait_ms > FELT_SHARE * slo_p99_ms
+    if floor >= 2 and needed_ms > batcher.wait_ms and felt:
+        reachable = 1 + int(arrival_rps * batcher.wait_ms / 1000 / WAIT_MARGIN)
+        yield Remark(
+            "preferred-out-of-reach",
+            f"at {arrival_rps:.3g} requests/s a batch of {floor} takes {needed_ms:.0f} ms to fill, the wait is "
+            f"{batcher.wait_ms:g} ms",
+            "every batch waits to the end and leaves smaller",
+            f"write a preferred size of {reachable}" if reachable > 1 else "write a wait of 0",
+        )
+
+
+def _idle(batcher: Batcher) -> Iterator[Remark]:
+    """Priorities that put nobody first."""
     shared = {level for _, level in batcher.classes}
     names = " and ".join(name for name, _ in batcher.classes)
     if len(batcher.classes) > 1 and len(shared) == 1:
@@ -196,16 +193,3 @@ def _levels_without_use(batcher: Batcher, _around: Around) -> Iterator[Remark]:
             "Triton serves them in the order in which they come",
             "turn the levels on if one must be served first",
         )
-
-
-_RULES: tuple[Callable[[Batcher, Around], Iterator[Remark]], ...] = (
-    _above_maximum,
-    _no_default_level,
-    _off,
-    _nothing_to_batch,
-    _ceiling,
-    _near_a_limit,
-    _out_of_reach,
-    _wait_for_the_maximum,
-    _levels_without_use,
-)
