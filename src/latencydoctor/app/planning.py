@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -43,6 +42,9 @@ class Basis:
 
 
 NO_BASIS = Basis()
+
+MOST = 1e15
+"""A petabyte, and more than any other figure here can be: what is larger, below zero or no number was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ def measured_values(basis: Basis) -> dict[str, float]:
         pairs = [(item.signal, item.value) for item in _findings(basis.diagnosis) if item.value is not None]
     else:
         pairs = []
-    return {name: value for name, value in pairs if math.isfinite(value)}
+    return {name: value for name, value in pairs if 0 <= value <= MOST}
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -165,7 +167,7 @@ def _onset(basis: Basis) -> Onset | None:
 def baseline_values(basis: Basis) -> dict[str, float]:
     """Signals by name as they were before the incident; empty where that is not known."""
     measures = basis.evidence.measures if basis.evidence is not None else ()
-    return {item.signal: item.baseline for item in measures if item.baseline is not None}
+    return {one.signal: one.baseline for one in measures if one.baseline is not None and 0 <= one.baseline <= MOST}
 
 
 def _front(basis: Basis, load: Mapping[str, float]) -> Front:

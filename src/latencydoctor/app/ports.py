@@ -1,7 +1,7 @@
 """The edges as the use cases see them.
 
-Implementations live in `sources`, `targets` and `journal.py`; only `cli/wiring.py` and `cli/sources_wiring.py` know both
-sides. Nothing here raises for an absent value: what cannot be read comes back as a `Gap`.
+Implementations live in `sources`, `targets` and `journal.py`; only `cli/wiring.py` and `cli/sources_wiring.py` know
+both sides. Nothing here raises for an absent value: what cannot be read comes back as a `Gap`.
 """
 
 from __future__ import annotations

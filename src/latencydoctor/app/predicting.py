@@ -10,6 +10,7 @@ from latencydoctor.forecast.classes import ClassLoad, predict_classes
 from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.front import Front, front_of
 from latencydoctor.forecast.queue import Batching, capacity_rps
+from latencydoctor.forecast.situation import instances_of
 from latencydoctor.forecast.whatif import and_before, curve_of, predict
 from latencydoctor.model.remedy import Prediction, TargetState
 from latencydoctor.remedy import batch_floor, scale_out
@@ -42,7 +43,7 @@ def predictions(
     `front` is what lies before the servers, else it follows from the figures.
     """
     front = front_of(measured, baseline) if front is None else front
-    instances = _instances(measured)
+    instances = instances_of(measured)
     now = {**_batching_now(state), scale_out.REPLICAS: str(replicas_of(state)), scale_out.INSTANCES: str(instances)}
     after = now | dict(change.values)
     if change.standard_limit_ms is not None:
@@ -100,7 +101,7 @@ def supply_of(state: TargetState, measured: Mapping[str, float], times: Sequence
     if isinstance(known, str):
         return None
     batching, (curve, _) = _batching(_batching_now(state)), known
-    instances = _instances(measured) * replicas_of(state)
+    instances = instances_of(measured) * replicas_of(state)
     return Supply(capacity_rps(curve, batching, instances), curve.batch_ms(batching.size_under_load))
 
 
@@ -120,7 +121,3 @@ def _batching(values: Mapping[str, str]) -> Batching:
     # A server without such a switch batches as soon as a batch may hold more than one.
     enabled = values[batch_floor.ENABLED] == "true" or (not values[batch_floor.ENABLED] and maximum > 1)
     return Batching(enabled, preferred, max(1, maximum), wait / 1000)
-
-
-def _instances(measured: Mapping[str, float]) -> int:
-    return max(1, round(measured.get("config_instance_count", 1.0)))

@@ -10,7 +10,7 @@ from latencydoctor.forecast.curve import BatchTime
 from latencydoctor.forecast.estimate import estimate
 from latencydoctor.forecast.front import Front, front_of
 from latencydoctor.forecast.queue import Batching, Scenario
-from latencydoctor.forecast.situation import Situation, scenario
+from latencydoctor.forecast.situation import Situation, instances_of, scenario
 from latencydoctor.forecast.whatif import of_one
 from latencydoctor.model.evidence import Measure
 from latencydoctor.remedy.scale_out import MOST_INSTANCES, Need
@@ -68,7 +68,7 @@ def _scenario(
     rate_rps = measured.get("request_rate_rps", 0.0)
     if rate_rps <= 0:
         return Need(None, "how many are needed is not known: the arrival rate is not measured")
-    instances = max(1, round(measured.get("config_instance_count", 1.0)))
+    instances = instances_of(measured)
     known = Situation(of_one(measured, replicas), batching, instances, replicas, tuple(times))
     found = scenario(known, rate_rps, batching)
     if isinstance(found, str):

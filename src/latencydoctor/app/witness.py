@@ -6,6 +6,7 @@ The one place where a diagnosis and a forecast meet: both are pure and know noth
 from __future__ import annotations
 
 from latencydoctor.forecast.queue import Batching
+from latencydoctor.forecast.situation import instances_of
 from latencydoctor.forecast.witness import Knob, Seen, bear_witness
 from latencydoctor.model.cause import CauseRule
 from latencydoctor.model.diagnosis import Forecasted
@@ -29,7 +30,7 @@ def ask_queue(rule: CauseRule, evidence: Evidence, slo_p99_ms: float) -> Forecas
             baseline,
             batching,
             slo_p99_ms,
-            instances=max(1, round(now.get("config_instance_count", 1))),
+            instances=instances_of(now),
             replicas=max(1, round(now.get("replica_count", 1))),
         ),
         Knob(rule.undo.value),

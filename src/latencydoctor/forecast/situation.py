@@ -20,6 +20,9 @@ ENGINES = ("vllm", "sglang", "tgi")
 HIDES_ARRIVALS = 0.9
 """Above this share of its capacity a server smooths or delays what arrives too much to see its burstiness."""
 
+MOST_INSTANCES = 1024
+"""No server has more of one model; each is a place in the simulation's memory."""
+
 _CONFIG = ("config_dynamic_batching", "config_preferred_batch_size", "config_max_batch_size", "config_queue_delay_ms")
 
 _EXECUTIONS = re.compile(r"batch_(\d{1,6})_executions")
@@ -74,7 +77,7 @@ def of(evidence: Evidence, collected: Collected, replicas: int = 1) -> Situation
     return Situation(
         measured=of_one(measured, replicas),
         batching=_batching(measured),
-        instances=max(1, round(measured.get("config_instance_count", 1.0))),
+        instances=instances_of(measured),
         replicas=replicas,
         times=batch_times(collected.facts),
         rates_rps=tuple(value for at_s, value in inside if evidence.window.holds(at_s)),
@@ -84,6 +87,11 @@ def of(evidence: Evidence, collected: Collected, replicas: int = 1) -> Situation
         simulated=evidence.simulated,
         baseline={item.signal: item.baseline for item in evidence.measures if item.baseline is not None},
     )
+
+
+def instances_of(measured: Mapping[str, float]) -> int:
+    """The model's instances on one server, one where nothing tells them."""
+    return round(min(MOST_INSTANCES, max(1.0, measured.get("config_instance_count", 1.0))))
 
 
 def typed(host_ms: float, item_ms: float, replicas: int = 1) -> Situation:

@@ -78,7 +78,7 @@ def propose(state: TargetState, popularity: Popularity, hit_ratio: float | None)
 
     Nothing to do where questions do not repeat, or where what repeats is in the cache and stays there.
     """
-    if not popularity.questions:
+    if not popularity.questions or not popularity.asked:
         return NothingToDo(
             FIX_ID,
             f"none of {popularity.asked} questions of the last {popularity.window_s:.0f} s was asked twice, so there "

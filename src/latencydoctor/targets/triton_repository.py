@@ -112,6 +112,8 @@ class TritonRepository:
         if settings_text == ABSENT:
             return message.printed(self.server.config(self.model))
         config = message.parsed(settings_text, self.file)
+        # Also those that the server made up where there was no file: once it is written nothing could be read.
+        _refuse_secret(config.parameters, self.file)
         largest = max(config.dynamic_batching.preferred_batch_size, default=0)
         if config.max_batch_size and largest > config.max_batch_size:
             raise ContentError(

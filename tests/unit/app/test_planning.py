@@ -18,7 +18,7 @@ from latencydoctor.remedy import guards
 from latencydoctor.remedy.plan_file import plan_digest, plan_to_json
 from tests.fakes.clock import FakeClock
 from tests.fakes.patient import BROKEN, FakePatient
-from tests.unit.builders import BEFORE, WINDOW, evidence, incident, values
+from tests.unit.builders import BEFORE, WINDOW, evidence, incident, measure, values
 
 MEASURED = {
     "e2e_p99_ms": 2140.0, "error_ratio": 0.004, "request_rate_rps": 360.0, "cache_hit_ratio": 0.1,
@@ -101,6 +101,16 @@ def test_a_fix_that_the_diagnosis_did_not_ask_for_says_so(patient: FakePatient) 
 def test_what_is_no_number_is_left_out() -> None:
     measured = values({"e2e_p99_ms": math.nan, "error_ratio": math.inf, "queue_time_ms": 3.0})
     assert measured_values(Basis(evidence=evidence(*measured))) == {"queue_time_ms": 3.0}
+
+
+@pytest.mark.parametrize("absurd", [1.7e308, 1e16, -1e16, -1.0])
+@pytest.mark.parametrize("fix", ["batch-floor", "scale-out", "vip-priority"])
+def test_figures_that_nothing_can_have_are_not_planned_upon(fix: str, absurd: float, patient: FakePatient) -> None:
+    names = ("request_rate_rps", "cache_hit_ratio", "e2e_p99_ms", "accelerator_memory_used_bytes", "vip_share_ratio")
+    seen = evidence(*(measure(name, absurd, absurd) for name in names), *values({"config_instance_count": 2e9}))
+    made = make_plan(fix, patient, FakeClock(), Basis(evidence=seen), Asked(force=True))
+    assert isinstance(made, Plan)
+    assert made.before_values == (("config_instance_count", 2e9),)
 
 
 def test_a_secret_in_a_query_does_not_reach_the_plan(patient: FakePatient) -> None:

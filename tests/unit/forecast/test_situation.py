@@ -141,3 +141,11 @@ def test_typed_times_count_as_exact() -> None:
     assert not isinstance(found, str)
     assert found[0].curve.batch_ms(32) == 52.0
     assert found[1] == "as given"
+
+
+@pytest.mark.parametrize(
+    ("told", "count"), [({}, 1), ({"config_instance_count": 0.0}, 1), ({"config_instance_count": 2e9}, 1024)]
+)
+def test_instances_are_as_many_as_a_server_can_have(told: dict[str, float], count: int) -> None:
+    """Each is a place in memory."""
+    assert situation.instances_of(told) == count

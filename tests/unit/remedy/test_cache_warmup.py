@@ -181,3 +181,8 @@ def test_expiries_are_spread_evenly_over_a_tenth_either_way() -> None:
 def test_the_kind_of_the_operation_is_its_own() -> None:
     assert operation_of(Warming((name(1),), 300)).kind is OperationKind.WARM_CACHE
     assert isinstance(operation_of(Warming((name(1),), 300)), Operation)
+
+
+def test_questions_of_no_traffic_are_nothing_to_warm() -> None:
+    asked = dataclasses.replace(popularity(hot=3), asked=0)
+    assert isinstance(propose(state(), asked, None), NothingToDo)
