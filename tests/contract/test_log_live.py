@@ -146,6 +146,15 @@ def test_a_program_that_complains_leaves_a_gap(programs: Programs) -> None:
     )
 
 
+def test_what_a_program_complains_of_holds_no_secrets_and_no_colours(programs: Programs) -> None:
+    programs.put("kubectl", "", "error: \x1b[31mUnauthorized\x1b[0m for https://ann:hunter-and-more@host:6443\n", 1)
+    done = run(programs, "--kubectl", "pod/x")
+    detail = json.loads(done.stdout)["gaps"][0]["detail"]
+    assert "Unauthorized" in detail
+    assert "hunter" not in done.stdout + done.stderr
+    assert detail.isprintable()
+
+
 @pytest.mark.parametrize("arguments", [["--kubectl", "app=x"], ["--journal", "x"], ["--follow", "--journal", "x"]])
 def test_a_program_that_is_not_there_is_one_line(programs: Programs, arguments: list[str]) -> None:
     done = run(programs, *arguments)

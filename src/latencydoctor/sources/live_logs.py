@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import IO
 
 from latencydoctor.errors import KnownError, UsageError
+from latencydoctor.evidence.redact import plain
 from latencydoctor.model.evidence import Gap, GapReason
 from latencydoctor.sources.log_reading import SOURCE
 
@@ -87,7 +88,7 @@ class Running:
             return ""
         self._errors.seek(0)
         said = self._errors.read(_ERROR_BYTES).decode("utf-8", "replace").strip().partition("\n")[0]
-        return said or f"it ended with status {code}"
+        return plain(said) or f"it ended with status {code}"
 
 
 def installed(log: LiveLog) -> str:
