@@ -210,7 +210,10 @@ def _logs(sources: Mapping | None, path: Path) -> tuple[str, ...]:
 
 def _below(path: Path, text: str) -> str:
     """Paths in the file are relative to the file, not to where the command happens to run."""
-    return str(path.parent / Path(text).expanduser())
+    try:
+        return str(path.parent / Path(text).expanduser())
+    except RuntimeError:  # nobody has that home; whoever opens it says that it is not there
+        return str(path.parent / text)
 
 
 def _slo(node: Mapping) -> Slo:

@@ -57,7 +57,7 @@ def targets(given: str, seen: set[tuple[int, int]]) -> Iterator[Target | Absent]
         # A folder that may not be read is no empty one.
         yield Absent(place_of(given, Path(error.filename)), GapReason.UNREACHABLE, error.strerror or str(error))
     if not files and not closed:
-        yield Absent(place_of(given, Path(given).expanduser()), GapReason.UNREACHABLE, missing)
+        yield Absent(place_of(given, at_home(given)), GapReason.UNREACHABLE, missing)
     for path in files:
         place = place_of(given, path)
         try:
@@ -98,9 +98,17 @@ def after(last: Target | Absent | None, here: Target | Absent) -> Target | Absen
     return replace(here, continues=True) if follows else here
 
 
+def at_home(given: str) -> Path:
+    """The path that an argument means, `~` written out; as it stands where nobody has that home."""
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:
+        return Path(given)
+
+
 def place_of(given: str, path: Path) -> str:
     """How events name a file: as it was given, or with its folder only, so that no absolute path reaches a report."""
-    if Path(given).expanduser().is_absolute():
+    if at_home(given).is_absolute():
         return "/".join(path.parts[-2:]).lstrip("/")
     return path.as_posix()
 
@@ -110,7 +118,7 @@ def _expand(given: str, closed: Callable[[OSError], None]) -> tuple[list[Path], 
 
     `closed` is told of each folder inside that cannot be read.
     """
-    path = Path(given).expanduser()
+    path = at_home(given)
     try:
         if path.is_dir():
             inside = (Path(folder) / name for folder, _, names in os.walk(path, onerror=closed) for name in names)

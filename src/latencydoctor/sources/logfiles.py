@@ -10,7 +10,6 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from pathlib import Path
 
 from latencydoctor.evidence.logs.blocks import CHUNK_BYTES
 from latencydoctor.evidence.logs.levels import LevelCounter, LevelCounts
@@ -23,7 +22,7 @@ from latencydoctor.sources import log_jobs
 from latencydoctor.sources.compiled_store import scanner as log_scanner
 from latencydoctor.sources.log_reading import EMPTY, SOURCE, OnBytes, Reading, say_nothing
 from latencydoctor.sources.log_rules_ready import RulesReady
-from latencydoctor.sources.log_targets import Absent, Target, after, place_of, side_by_side, targets
+from latencydoctor.sources.log_targets import Absent, Target, after, at_home, place_of, side_by_side, targets
 from latencydoctor.sources.log_walk import ByteStream, Portion, Step, Turned, stream_steps, walk
 from latencydoctor.sources.scan_ahead import ScanAhead, cores
 from latencydoctor.sources.timely import Timely
@@ -197,7 +196,7 @@ class LogFiles:
         last: Target | Absent | None = None
         for path in self._paths:
             if path != STANDARD_INPUT:
-                yield Turned(place_of(path, Path(path).expanduser()))
+                yield Turned(place_of(path, at_home(path)))
                 for target in targets(path, seen):
                     last = after(last, target)
                     yield from walk(last, self._portion)

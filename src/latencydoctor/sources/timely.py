@@ -28,6 +28,7 @@ class Timely(Generic[Item]):
         self._ends_s = ends_s
         self._fetched: Queue[Item | None] = Queue(AHEAD)
         self._given_up = threading.Event()
+        self._is_whole = False
         self.is_over = False
 
     def __iter__(self) -> Iterator[Item]:
@@ -39,6 +40,8 @@ class Timely(Generic[Item]):
                 except Empty:
                     break
                 if item is None:
+                    if not self._is_whole:
+                        raise RuntimeError("what was to be read broke off: that is not its end")
                     return
                 yield item
             self.is_over = True
@@ -52,6 +55,7 @@ class Timely(Generic[Item]):
                 self._hand_over(item)
                 if self._given_up.is_set():
                     return
+            self._is_whole = True
         finally:
             self._hand_over(None)
 

@@ -229,6 +229,13 @@ def test_missing_file_is_a_gap_that_names_it(tmp_path: Path, name: str) -> None:
     assert readings.log_events[0].count == 1
 
 
+def test_the_home_of_nobody_is_a_gap() -> None:
+    for name in ("~nobody-has-this-name/a.log", "~nobody-has-this-name/*.log"):
+        gaps = read(name).gaps
+        assert [gap.reason for gap in gaps] == [GapReason.UNREACHABLE]
+        assert "~nobody-has-this-name" in gaps[0].detail
+
+
 def test_unreadable_name_is_a_gap() -> None:
     assert read("bad\0name").gaps[0].reason is GapReason.UNREACHABLE
     assert read("bad\0name*").gaps[0].reason is GapReason.UNREACHABLE

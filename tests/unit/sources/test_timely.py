@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pytest
+
 from latencydoctor.sources.timely import AHEAD, Timely
 
 
@@ -30,6 +32,21 @@ def test_what_had_come_by_then_where_the_next_never_comes() -> None:
     assert timely.is_over
     assert time.monotonic() - began_s < 2
     never.set()
+
+
+def test_what_breaks_on_the_way_does_not_pass_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda _thread: told.set())
+
+    def broken() -> Iterator[int]:
+        yield 1
+        raise ValueError("odd")
+
+    found: list[int] = []
+    with pytest.raises(RuntimeError, match="that is not its end"):
+        found.extend(Timely(broken, time.monotonic() + 20))
+    assert found == [1]
+    assert told.wait(5)
 
 
 def test_nothing_is_fetched_any_more_once_it_is_over() -> None:
