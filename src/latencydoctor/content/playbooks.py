@@ -87,18 +87,21 @@ def _check_branches(playbook: Playbook, top: Mapping) -> None:
         for branch in (question.yes, question.no, question.unknown):
             if branch and branch not in known:
                 top.problem(f"node {question.id!r} leads to {branch!r}, which is no node", "nodes")
-    reached = _reach(playbook.start, questions, top, ())
+    reached: set[str] = set()
+    _reach(playbook.start, questions, top, (), reached)
     for node_id in sorted(known - reached):
         top.problem(f"node {node_id!r} cannot be reached from {playbook.start!r}", "nodes")
 
 
-def _reach(node_id: str, questions: dict[str, Question], top: Mapping, path: tuple[str, ...]) -> set[str]:
+def _reach(
+    node_id: str, questions: dict[str, Question], top: Mapping, path: tuple[str, ...], reached: set[str]
+) -> None:
+    """Add to `reached` what a node leads to. Each node is looked at once: branches that meet again are many paths."""
     if node_id in path:
         top.problem(f"the path {' > '.join((*path, node_id))} comes back to where it was", "nodes")
-        return set()
+        return
     question = questions.get(node_id)
-    reached = {node_id}
-    if question is not None:
+    if question is not None and node_id not in reached:
         for branch in dict.fromkeys((question.yes, question.no, question.unknown)):
-            reached |= _reach(branch, questions, top, (*path, node_id))
-    return reached
+            _reach(branch, questions, top, (*path, node_id), reached)
+    reached.add(node_id)

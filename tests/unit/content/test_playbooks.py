@@ -103,6 +103,19 @@ def test_an_empty_list_of_conditions_answers_nothing(tmp_path: Path) -> None:
         load(write(tmp_path, text))
 
 
+def test_branches_that_meet_again_and_again_are_walked_once(tmp_path: Path) -> None:
+    question = "question: Slow?\n    when: {signal: queue_time_ms, above: limit}\n"
+    levels = "".join(
+        f"  {side}{level}:\n    {question}    yes: a{level + 1}\n    no: b{level + 1}\n    unknown: nothing\n"
+        for level in range(60)
+        for side in "ab"
+    )
+    head = "id: tree\ntitle: A tree\nsymptom: slow\nthresholds: {limit: 50}\nstart: start\nnodes:\n"
+    first = f"  start:\n    {question}    yes: a0\n    no: b0\n    unknown: nothing\n"
+    ends = "  a60: {cause: slow}\n  b60: {cause: slow}\n  nothing: {title: N, meaning: N, advice: N}\n"
+    assert len(load(write(tmp_path, head + first + levels + ends)).questions) == 121
+
+
 def test_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "playbooks").mkdir()
     write(tmp_path / "playbooks", GOOD.replace("start: first", "start: third"))
