@@ -133,6 +133,13 @@ def test_an_unknown_host_is_said_to_be_unknown() -> None:
     assert "host name not found" in error.message
 
 
+@pytest.mark.parametrize("host", [".example", "%zz", "*", "a..b", "x" * 70 + ".example"])
+def test_what_cannot_be_a_host_is_said_to_be_unknown(host: str) -> None:
+    error = discover(f"http://{host}:9090", 5.0)
+    assert isinstance(error, CannotTell)
+    assert "host name not found" in error.message
+
+
 def test_plain_http_where_tls_was_asked_for() -> None:
     with stranger(reply(b"{}")) as server:
         error = discover(server.url.replace("http://", "https://"))

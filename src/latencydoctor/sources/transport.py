@@ -19,7 +19,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, LocationParseError, NameResolutionError, NewConnectionError, ReadTimeoutError
 from urllib3.response import BaseHTTPResponse
 
 from latencydoctor.evidence.redact import plain
@@ -125,6 +125,13 @@ class GuardedSession(requests.Session):
         """Always our own adapter: prometheus-api-client mounts one that retries."""
         del url
         return self._guarded
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """As the library's; what it says of an address before anything is sent is a failure like any other."""
+        try:
+            return super().request(*args, **kwargs)
+        except (requests.RequestException, HTTPError, ValueError) as error:
+            raise TransportError(FailureKind.NAME, plain(str(error))) from error
 
     def prepare_request(self, request: requests.Request) -> requests.PreparedRequest:
         """What is posted goes into a form: the client puts it into the address, whatever its length."""
@@ -267,7 +274,7 @@ def translate(error: Exception, deadline: Deadline) -> TransportError:
         return TransportError(FailureKind.DEADLINE, f"no answer within {SLOWEST_READ_S:g} s")
     if any(isinstance(cause, requests.exceptions.SSLError) for cause in causes):
         return TransportError(FailureKind.TLS, plain(str(causes[-1])))
-    if any(isinstance(cause, NameResolutionError) for cause in causes):
+    if any(isinstance(cause, NameResolutionError | LocationParseError) for cause in causes):
         return TransportError(FailureKind.NAME, "")
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return TransportError(FailureKind.REFUSED, "")
