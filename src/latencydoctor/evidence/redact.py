@@ -29,7 +29,8 @@ _VALUE = (
 _NAMED = re.compile(rf"{_PREFIX}{_SURE_NAMES}{_IS}){_VALUE}")
 # Servers count tokens: a figure behind the word is none of the secret kind.
 _TOKEN = re.compile(rf"{_PREFIX}token{_IS})(?!\d{{1,12}}(?:\.\d{{1,9}})?(?![\w-])){_VALUE}")
-_NAME = rf"[A-Za-z0-9_.-]{{0,40}}(?:{_SURE_NAMES}|token)"
+# A model's settings name the tokens that mean something to it.
+_NAME = rf"[A-Za-z0-9_.-]{{0,40}}(?:{_SURE_NAMES}|(?<!eos_)(?<!bos_)(?<!pad_)(?<!unk_)(?<!sep_)(?<!cls_)token)"
 _PAIR = re.compile(rf"""(?i)(["']{_NAME}["']\s{{0,3}},\s{{0,3}})(?!["']value)b?{_QUOTED}""")
 """How programs print headers: lists of pairs, of text or bytes."""
 _ENVIRONMENT = re.compile(

@@ -134,6 +134,8 @@ def test_secrets_are_known_by_their_shape(secret: str) -> None:
         "GET http://host:80/a/b@c HTTP/1.1",
         "sg.model.layers.0 r8_quantised",
         "curl -u https://host",
+        'parameters { key: "eos_token" value: { string_value: "2" } }',
+        'parameters { key: "TF_SIGNATURE_DEF" value: { string_value: "serving_default" } }',
     ],
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
