@@ -14,8 +14,8 @@ from latencydoctor.model.rule import Burst, NumberGate, Sequel
 PROGRAMS = (
     *("triton", "onnxruntime", "tensorflow", "tensorrt", "tensorrt_llm", "perf_analyzer"),
     *("torchserve", "vllm", "sglang", "tgi", "ray", "kserve", "uvicorn", "gunicorn", "knative"),
-    *("nginx", "envoy", "redis", "kernel", "systemd", "kubernetes", "nvidia_smi"),
-    *("pytorch", "nccl", "alertmanager", "prometheus", "stack"),
+    *("uwsgi", "nginx", "envoy", "proxy", "redis", "kernel", "systemd", "kubernetes", "nvidia_smi"),
+    *("pytorch", "nccl", "ucx", "alertmanager", "prometheus", "stack"),
 )
 """The programs that the reading of lines tells apart."""
 

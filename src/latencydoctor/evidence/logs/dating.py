@@ -46,6 +46,8 @@ class Dating:
         self.boot_s: float | None = None
         self.seen: set[str] = set()
         """Layers that were recognised beyond doubt in this file, so that weak signs of them count later."""
+        self.columns: tuple[str, ...] = ()
+        """The names of a table's columns, by the last header of this file: its rows say nothing without them."""
         self._zone = zone
         self._zone_offsets: dict[int, float] = {}
         self._offsets: dict[str, float] = {}

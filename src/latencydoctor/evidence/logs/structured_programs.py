@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from latencydoctor.evidence.logs.structured_access import access_text
+
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ns|µs|us|ms|s)$")
 _UNIT_MS = {"ns": 1e-6, "µs": 1e-3, "us": 1e-3, "ms": 1.0, "s": 1e3}
 _TGI_TIMES = {
@@ -15,6 +17,7 @@ _TGI_TIMES = {
     "inference_time": "inference_ms",
 }
 _TRACE_KEYS = ("exc_text", "exc_info", "exception", "traceback")
+_QUIET = ("", "info", "information", "notice", "debug", "trace")
 _ALERT_LEVELS = {"critical": "CRITICAL", "page": "CRITICAL", "error": "ERROR", "warning": "WARNING", "info": "INFO"}
 
 
@@ -41,11 +44,18 @@ def describe(values: Mapping[str, object]) -> Told:
             return _tgi(values, _text(nested, "message"))
         if _text(values, "target").startswith("text_generation"):
             return _tgi(values, _text(values, "message"))
+    if values.get("action") == "EJECT" and "cluster_name" in values:
+        return Told("envoy", f"outlier detection ejected {_text(values, 'upstream_url')}: {_text(values, 'type')}")
     message = _message(values)
     if "levelname" in values:
         return _python(values, message)
     if "caller" in values or ("logger" in values and "severity" in values):
         return Told("knative", message, file_line=_text(values, "caller"))
+    access = access_text(values)
+    if access:
+        # A quiet line's message may be what a user wrote; its status speaks for itself.
+        quiet = not message or _text(values, "level", "severity").lower() in _QUIET
+        return Told("envoy" if "response_flags" in values else "proxy", access if quiet else f"{message}: {access}")
     return Told("stack" if "event" in values and "message" in values else "", message)
 
 

@@ -24,7 +24,9 @@ from latencydoctor.evidence.logs.formats import (
     plain,
     proxies,
     redis,
+    smi_table,
     triton,
+    uwsgi,
     worded,
 )
 from latencydoctor.evidence.logs.structured import json_line
@@ -32,8 +34,16 @@ from latencydoctor.evidence.logs.structured import json_line
 Layer = Callable[[str, Draft, Dating], str | None]
 """Takes one layer off a text: the rest of it, or None where the text does not have that layer."""
 
-_WORD: tuple[Layer, ...] = (wrappers.compose, wrappers.stern, logfmt.pairs, collectives.nccl, plain.named)
-_MONTH: tuple[Layer, ...] = (wrappers.syslog, wrappers.syslog_weekday)
+_WORD: tuple[Layer, ...] = (
+    wrappers.compose,
+    wrappers.stern,
+    logfmt.pairs,
+    collectives.nccl,
+    plain.named,
+    smi_table.header,
+    smi_table.row,
+)
+_MONTH: tuple[Layer, ...] = (wrappers.syslog, wrappers.syslog_weekday, uwsgi.line)
 _LEVEL: tuple[Layer, ...] = (worded.level_first, wrappers.cloud)
 _DIGIT: tuple[Layer, ...] = (
     dated.full,
@@ -48,11 +58,13 @@ _DIGIT: tuple[Layer, ...] = (
     wrappers.stern,
     collectives.nccl,
     backends.tensorrt_body,
+    smi_table.row,
 )
 _BRACKET: tuple[Layer, ...] = (
     bracketed.dated,
     wrappers.rank,
     wrappers.pod,
+    collectives.ucx,
     kernel.uptime,
     kernel.wall_clock,
     collectives.bracket,
@@ -60,6 +72,7 @@ _BRACKET: tuple[Layer, ...] = (
     redis.old_line,
     proxies.envoy_access,
     bracketed.level,
+    uwsgi.request,
 )
 
 LAYERS: dict[str, tuple[Layer, ...]] = {

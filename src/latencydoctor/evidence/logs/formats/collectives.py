@@ -1,4 +1,4 @@
-"""PyTorch's C++ lines (c10d above all) and NCCL's."""
+"""PyTorch's C++ lines (c10d above all), NCCL's, and those of UCX, which moves KV blocks between engines."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ _C10D = re.compile(
 _RANK = re.compile(r"(?:\[| )Rank (\d{1,6})\]", re.ASCII)
 _NCCL = re.compile(
     r"(\S{1,255}):(\d{1,10}):(\d{1,10}) \[(\d{1,4})\] (?:\S{1,200} )?NCCL (INFO|WARN|ABORT|TRACE|VERSION)\b ?", re.ASCII
+)
+_UCX = re.compile(
+    r"\[(\d{9,10}\.\d{6})\] \[[^\]\s]{1,255}:\d{1,10} {0,4}:\d{1,6}\] {1,30}(\S{1,100}:\d{1,7}) {1,4}UCX {1,4}"
+    r"(FATAL|ERROR|WARN|DIAG|INFO|DEBUG|TRACE)\b ?",
+    re.ASCII,
 )
 _NCCL_LEVELS = {"INFO": "INFO", "WARN": "WARNING", "ABORT": "CRITICAL", "TRACE": "DEBUG", "VERSION": "INFO"}
 
@@ -52,3 +57,14 @@ def nccl(text: str, draft: Draft, _dating: Dating) -> str | None:
     draft.rank = draft.rank or f"{match[1]}:{match[2]}:{match[4]}"
     # The library's name stays: its messages alone could be anyone's.
     return text[match.start(5) - len("NCCL ") :]
+
+
+def ucx(text: str, draft: Draft, dating: Dating) -> str | None:
+    """`[<seconds since 1970>.<micros>] [<host>:<pid>:<n>] <file>:<line> UCX  <LEVEL> <message>`."""
+    match = _UCX.match(text)
+    if match is None:
+        return None
+    draft.naive_s, draft.zone_s = float(match[1]), 0.0
+    dating.own(draft, "ucx")
+    draft.head("ucx", LEVELS.get(match[3], "INFO"), match[2])
+    return text[match.end() :]
