@@ -1,4 +1,4 @@
-"""How programs around a server write a record: uWSGI, a node's agents, a proxy's own log, what carries KV blocks."""
+"""How programs around and beside the main servers write a record: node agents, proxies, other engines."""
 
 from __future__ import annotations
 
@@ -55,6 +55,25 @@ def _lmcache(at_s: float, said: Said, place: Place) -> list[str]:
     return [f"[{stamp}] LMCache {_WORD[said.level].upper()}: {said.lines[0]} ({where})"]
 
 
+def _slog(at_s: float, said: Said, place: Place) -> list[str]:
+    message, _, error = said.lines[0].partition(" error=")
+    tail = f" error={error}" if error else ""
+    level = {"W": "WARN", "C": "ERROR"}.get(said.level, _WORD[said.level].upper())
+    head = f"time={rfc3339(at_s, 3, place.zone_s)} level={level} source={said.file}:{place.pid % 900 + 40}"
+    return [f"{head} msg={json.dumps(message)}{tail}"]
+
+
+def _ovms(at_s: float, said: Said, place: Place) -> list[str]:
+    head = f"[{_clock(at_s, place)}.{digits(at_s, 3)}][{place.pid}][serving][{_WORD[said.level]}]"
+    return [f"{head}[{said.file}:{place.pid % 900 + 40}] {said.lines[0]}"]
+
+
+def _haproxy(at_s: float, said: Said, place: Place) -> list[str]:
+    when = datetime.fromtimestamp(int(at_s + place.zone_s), UTC)
+    stamp = f"[{when:%d/%b/%Y:%H:%M:%S}.{digits(at_s, 3)}]"
+    return [said.lines[0].replace("[]", stamp, 1)]
+
+
 ALL_WRITERS: dict[str, Writer] = {
     **WRITERS,
     "uwsgi": _uwsgi,
@@ -63,5 +82,8 @@ ALL_WRITERS: dict[str, Writer] = {
     "envoyown": _envoy_own,
     "ucx": _ucx,
     "lmcache": _lmcache,
+    "slog": _slog,
+    "ovms": _ovms,
+    "haproxy": _haproxy,
 }
 """Every writer by its name, those of `formats` too."""
