@@ -88,3 +88,19 @@ def test_the_last_header_counts() -> None:
     other = "index, clocks_event_reasons.hw_slowdown"
     assert read(HEADER, other, row).text.endswith("(clocks lowered by 1 reasons: hw_slowdown)")
     assert read(other, "index, clocks_event_reasons.sw_power_cap", row).text == row
+
+
+def test_haproxy_tells_when_a_request_began_and_how_long_it_took() -> None:
+    record = read(
+        "10.0.0.1:4410 [30/Nov/2026:07:20:26.123] fe~ llm/srv1 0/0/1/-1/60002 504 194 - - sH-- 31/31/30/12/0 0/0 "
+        '"POST /v1/chat HTTP/1.1"'
+    )
+    assert record.time_s == pytest.approx(MILLI_S)
+    assert (record.program, record.status, record.fields) == ("proxy", 504, (("request_ms", 60002.0),))
+    assert record.text.startswith("fe~ llm/srv1 ")
+
+
+@pytest.mark.parametrize("stamp", ["30/Foo/2026:07:20:26.123", "31/Nov/2026:07:20:26.123", "30/Nov/2026:27:20:26.123"])
+def test_what_only_resembles_haproxy_is_text(stamp: str) -> None:
+    line = f"10.0.0.1:4410 [{stamp}] fe~ llm/srv1 0/0/1/-1/60002 504 194 - - sH-- x"
+    assert read(line).text == line

@@ -51,6 +51,7 @@ _DIGIT: tuple[Layer, ...] = (
     proxies.nginx_error,
     dated.slashed,
     proxies.nginx_access,
+    proxies.haproxy,
     kubernetes.listed_event,
     wrappers.syslog,
     proxies.envoy_code,

@@ -1,4 +1,4 @@
-"""nginx's error and access logs, and Envoy's access log."""
+"""nginx's error and access logs, the access logs of Envoy and HAProxy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ _CONNECTION = re.compile(r"\*\d{1,15} ", re.ASCII)
 _ACCESS = re.compile(
     r"\S{1,100} (?:\S{1,100} )?\S{1,100} \S{1,100} "
     r"\[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\] ?",
+    re.ASCII,
+)
+_HAPROXY = re.compile(
+    r"\S{1,100}:\d{1,5} \[(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d)\.(\d{1,6})\] "
+    r"(?=\S{1,100} \S{1,200} (?:[+-]?\d{1,10}/){4}[+-]?(\d{1,10}) (-?\d{1,3}) )",
     re.ASCII,
 )
 _REQUEST = re.compile(r'"[^"]{0,8000}" (\d{3}) (\d{1,15}|-)', re.ASCII)
@@ -74,6 +79,23 @@ def _nginx_times(rest: str) -> tuple[tuple[str, float], ...]:
     # Each upstream that was tried has its own time; the request waited for all of them.
     times = [float(one) for one in upstream[1].split(", ") if one != "-"] if upstream else []
     return (*fields, ("upstream_ms", sum(times) * 1e3)) if times else tuple(fields)
+
+
+def haproxy(text: str, draft: Draft, dating: Dating) -> str | None:
+    """`<client> [<stamp>] <frontend> <backend>/<server> <times> <status> ...`; the local time at which it began."""
+    match = _HAPROXY.match(text)
+    if match is None or match[2] not in MONTHS:
+        return None
+    day, month, year, hms, fraction, took_ms, status = match.groups()
+    midnight, clock = midnight_s(int(year), MONTHS[month], int(day)), clock_s(hms, fraction)
+    if midnight is None or clock is None:
+        return None
+    draft.naive_s, draft.zone_s = midnight + clock, None
+    dating.own(draft, "proxy")
+    draft.head("proxy")
+    draft.status = int(status) if status.isdecimal() else 0
+    draft.fields = (("request_ms", float(took_ms)),)
+    return text[match.end() :]
 
 
 def envoy_access(text: str, draft: Draft, dating: Dating) -> str | None:
