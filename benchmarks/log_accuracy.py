@@ -2,8 +2,8 @@
 
 The exam shares nothing with the program (see log_corpus/README.md). Every file is read by the program's own reading of
 log files, some of them by the command as well. SEEDS=3 exams, together LINES=10000000 harmless lines (QUICK=1: one exam
-of 200,000); SEALED=1 also asks for the signatures that are kept for the end, SEALED=2 to SEALED=5 for the second to the
-fifth look alone; VERBOSE=1 shows what was raised without reason. The last line of stdout is one JSON object.
+of 200,000); SEALED=1 also asks for the signatures that are kept for the end, SEALED=2 to SEALED=6 for the second to the
+sixth look alone; VERBOSE=1 shows what was raised without reason. The last line of stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -72,14 +72,8 @@ class Task:
 @cache
 def signatures() -> tuple[tuple[Signature, ...], tuple[Signature, ...]]:
     """What happens, and what only looks so."""
-    folders = (
-        ("signatures", "traps"),
-        ("signatures", "sealed", "traps"),
-        ("sealed2",),
-        ("sealed3",),
-        ("sealed4",),
-        ("sealed5",),
-    )
+    later = ((f"sealed{number}",) for number in range(2, 7))
+    folders = (("signatures", "traps"), ("signatures", "sealed", "traps"), *later)
     loaded = load_signatures(*folders[SEALED])
     return tuple(one for one in loaded if not one.benign), tuple(one for one in loaded if one.benign)
 

@@ -30,6 +30,7 @@ SECOND = load_signatures("sealed2")
 THIRD = load_signatures("sealed3")
 FOURTH = load_signatures("sealed4")
 FIFTH = load_signatures("sealed5")
+SIXTH = load_signatures("sealed6")
 HAPPENING = [one for one in ALL if not one.benign]
 BEGIN_S = 1_790_000_000.0
 
@@ -72,7 +73,7 @@ def test_a_further_look_covers_many_classes_and_has_harmless_lines_of_its_own(
     assert {one.id for one in look}.isdisjoint(one.id for one in before)
 
 
-@pytest.mark.parametrize("signature", [*ALL, *SECOND, *THIRD, *FOURTH, *FIFTH], ids=lambda one: one.id)
+@pytest.mark.parametrize("signature", [*ALL, *SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH], ids=lambda one: one.id)
 def test_every_signature_can_be_said_by_its_program(signature: Signature) -> None:
     assert signature.program in PROGRAMS
     assert all(not record.form or record.form in ALL_WRITERS for record in signature.records)
