@@ -16,6 +16,7 @@ from latencydoctor.model.remedy import Operation, OperationKind, Plan, TargetSta
 from latencydoctor.remedy.cache_warmup import read_operation
 from latencydoctor.remedy.catalog import FIXES, Fix
 from latencydoctor.remedy.int8 import refuse_lossy
+from latencydoctor.remedy.judge import ERRORS, P99, VIP_P99
 from latencydoctor.remedy.plan import Texts, compiled_diff, refuse_secret, restored_text, settings_diff
 from latencydoctor.remedy.plan_file import refuse_edited
 from latencydoctor.remedy.revert_change import is_whole
@@ -36,6 +37,7 @@ def check(plan: Plan, state: TargetState) -> Fix:
     if fix is None:
         raise Refused(f"the plan names a fix that does not exist: {plan.fix!r}", hint=_NEW_PLAN)
     _check_width(plan)
+    _check_demands(plan)
     _check_fresh(plan, state)
     for operation in plan.operations:
         if operation.kind is OperationKind.WARM_CACHE:
@@ -90,6 +92,14 @@ def _check_width(plan: Plan) -> None:
     keys = [operation.key if operation.kind is OperationKind.SET_SETTING else "" for operation in plan.operations]
     if len(set(keys)) != len(keys):
         raise Refused("the plan sets one setting twice, or warms a cache twice", hint=_NEW_PLAN)
+
+
+def _check_demands(plan: Plan) -> None:
+    """What demands nothing of verification would be kept whatever it did."""
+    demanded = {one.signal for one in plan.requirements}
+    lacking = [word for word, signals in (("p99", {P99, VIP_P99}), ("error ratio", {ERRORS})) if not demanded & signals]
+    if lacking:
+        raise Refused(f"the plan demands no {' and no '.join(lacking)} of verification", hint=_NEW_PLAN)
 
 
 def _check_fresh(plan: Plan, state: TargetState) -> None:

@@ -217,6 +217,9 @@ def test_a_crafted_plan_reaches_no_further_than_the_catalogue(ward: Ward) -> Non
         (resigned(plan, operations=(dataclasses.replace(first, before="12"), *rest)), "stale"),
         (resigned(plan, operations=(first, first)), "twice"),
         (resigned(plan, operations=()), "changes nothing"),
+        (resigned(plan, requirements=()), "demands no p99 and no error ratio"),
+        (resigned(plan, requirements=plan.requirements[:1]), "demands no error ratio"),
+        (resigned(plan, requirements=plan.requirements[1:]), "demands no p99"),
         (resigned(plan, operations=(first,) * 9), "too far"),
         (resigned(plan, objects=plan.objects[:1]), "exactly the objects"),
         (resigned(plan, fix="rm-rf"), "does not exist"),
@@ -487,7 +490,7 @@ def test_where_no_vip_request_comes_now_the_last_check_decides_on_a_rollback(war
     served = dataclasses.replace(GOOD, also=(("vip_p99_ms", 100.0), ("vip_requests", 500.0)))
     plan = resigned(
         ward.plan(),
-        requirements=(Requirement("vip_p99_ms", "ms", 500.0),),
+        requirements=(Requirement("vip_p99_ms", "ms", 500.0), Requirement("error_ratio", "ratio", 0.005)),
         before_values=(("vip_p99_ms", 2000.0), ("error_ratio", 0.0)),
     )
     treat.apply(plan, ward.tools(served))
