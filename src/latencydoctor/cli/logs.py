@@ -132,7 +132,7 @@ def exit_code(readings: Readings, fail_on: str) -> ExitCode:
 def _document(readings: Readings, *, indented: bool = True) -> str:
     from latencydoctor.report import pyramid
 
-    text = pyramid.document(readings.log_events, readings.gaps, readings.queries, levels=readings.levels)
+    text = pyramid.document(readings.log_events, readings.gaps, readings.queries, readings.levels, readings.quiet)
     # Behind events, of which each is a line, the whole is a line as well.
     return text if indented else json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
 
@@ -152,9 +152,11 @@ def _emit(readings: Readings, form: Format, output: Path | None, verbose: bool, 
     if form is Format.JSON:
         document(_document(readings), output)
     elif output is None:
-        pyramid.show(*shown, streams.stdout(), meaning=verbose, levels=readings.levels, why=why)
+        pyramid.show(*shown, streams.stdout(), meaning=verbose, levels=readings.levels, quiet=readings.quiet, why=why)
     else:
-        document(pyramid.as_text(*shown, meaning=verbose, levels=readings.levels, why=why), output)
+        document(
+            pyramid.as_text(*shown, meaning=verbose, levels=readings.levels, quiet=readings.quiet, why=why), output
+        )
 
 
 def _moment(text: str, option: str, now_s: float, default: float) -> float:

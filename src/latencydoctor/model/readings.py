@@ -60,7 +60,8 @@ class Discovery:
 class Readings:
     """What a source gave: some values, some gaps, and every query it was asked.
 
-    `levels` are how many log lines have which level, worst first, where that was asked for.
+    `levels` are how many log lines have which level, worst first, where that was asked for. `quiet` are the kinds
+    of loud log lines that no rule knows and that came in no burst, worst and most frequent first.
     """
 
     series: tuple[Series, ...] = ()
@@ -69,3 +70,4 @@ class Readings:
     gaps: tuple[Gap, ...] = ()
     queries: tuple[QueryRecord, ...] = ()
     levels: tuple[tuple[str, int], ...] = ()
+    quiet: tuple[LogEvent, ...] = ()

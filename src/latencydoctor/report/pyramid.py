@@ -24,6 +24,7 @@ Levels = Sequence[tuple[str, int]]
 
 WHY = "latencydoctor diagnose --prometheus URL"
 _MOST_GAPS = 3
+_MOST_QUIET = 10
 _LEAST_ROWS = 8
 
 
@@ -35,9 +36,12 @@ def show(
     *,
     meaning: bool,
     levels: Levels = (),
+    quiet: Sequence[LogEvent] = (),
     why: str = WHY,
 ) -> None:
     """Print the pyramid; `meaning` adds what each class says and what to do, `levels` how many lines have which.
+
+    `quiet` are kinds of loud lines that no rule knows: their number is said, and one of them, with `meaning` more.
 
     `why` is the command that says what lies behind them.
 
@@ -46,7 +50,7 @@ def show(
     days = Days(events)
     fits = console.is_terminal and not meaning
     top = [Text(_summary(events, files, days), style="bold")]
-    bottom = _gaps(gaps, most=_MOST_GAPS if fits else len(gaps))
+    bottom = [*_quiet(quiet, meaning), *_gaps(gaps, most=_MOST_GAPS if fits else len(gaps))]
     if levels:
         bottom.append(Text("lines    " + ", ".join(f"{count} {level}" for level, count in levels), style="dim"))
     if events:
@@ -74,19 +78,29 @@ def as_text(
     *,
     meaning: bool,
     levels: Levels = (),
+    quiet: Sequence[LogEvent] = (),
     why: str = WHY,
 ) -> str:
     """What `show` prints, as text for a file."""
     text = io.StringIO()
     console = Console(file=text, width=120, color_system=None, force_terminal=False, markup=False, highlight=False)
-    show(events, gaps, files, console, meaning=meaning, levels=levels, why=why)
+    show(events, gaps, files, console, meaning=meaning, levels=levels, quiet=quiet, why=why)
     return text.getvalue()
 
 
-def document(events: Sequence[LogEvent], gaps: Sequence[Gap], files: Sequence[QueryRecord], levels: Levels = ()) -> str:
-    """The same as JSON; `worst` is the highest level seen, null when nothing was."""
+def document(
+    events: Sequence[LogEvent],
+    gaps: Sequence[Gap],
+    files: Sequence[QueryRecord],
+    levels: Levels = (),
+    quiet: Sequence[LogEvent] = (),
+) -> str:
+    """The same as JSON; `worst` is the highest level of the events, null when there are none."""
     worst = min((event.severity for event in events), key=lambda one: one.rank, default=None)
-    found = {"schema": SCHEMA, "worst": worst, "events": events, "gaps": gaps, "files": files}
+    found: dict[str, object] = {"schema": SCHEMA, "worst": worst, "events": events, "gaps": gaps, "files": files}
+    if quiet:
+        kinds = [{"count": one.count, "place": one.place, "line": one.line} for one in quiet[:_MOST_QUIET]]
+        found["quiet"] = {"lines": sum(one.count for one in quiet), "kinds": len(quiet), "first": kinds}
     return dump(found | ({"levels": dict(levels)} if levels else {}))
 
 
@@ -132,6 +146,17 @@ def _summary(events: Sequence[LogEvent], files: Sequence[QueryRecord], days: Day
 
 def _some(count: int, one: str, more: str = "") -> str:
     return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def _quiet(quiet: Sequence[LogEvent], meaning: bool) -> list[Text]:
+    """What is loud and unknown but came in no burst: its number, so that a screen without it hides nothing."""
+    if not quiet:
+        return []
+    lines = _some(sum(one.count for one in quiet), "line")
+    kinds = "" if len(quiet) == 1 else f" of {len(quiet):,} kinds"
+    shown = quiet[: _MOST_QUIET if meaning else 1]
+    said = [Text(f"unknown  {lines}{kinds} at ERROR or above that no rule knows, in no burst", style="yellow")]
+    return said + [Text(clean(f"{INDENT}{one.place}  {one.line}", limit=1000), style="dim") for one in shown]
 
 
 def _gaps(gaps: Sequence[Gap], most: int) -> list[Text]:

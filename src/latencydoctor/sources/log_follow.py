@@ -138,4 +138,6 @@ class Follower:
                 detail = f"{source.place}: {result.broken}"
                 gaps.append(Gap(SOURCE, GapReason.BAD_ANSWER, detail, "the rest of it"))
         levels = tuple(counts.histogram().items()) if self._levels is not None else ()
-        return Readings(log_events=whole.events(), gaps=tuple(gaps), queries=tuple(queries), levels=levels)
+        return Readings(
+            log_events=whole.events(), gaps=tuple(gaps), queries=tuple(queries), levels=levels, quiet=whole.quiet()
+        )

@@ -108,7 +108,11 @@ class Reading:
         """What was found and what was not."""
         levels = tuple(self.ahead.level_counts.histogram().items()) if self.ahead.counts_levels else ()
         return Readings(
-            log_events=self.reader.events(), gaps=tuple(self.gaps), queries=tuple(self.queries), levels=levels
+            log_events=self.reader.events(),
+            gaps=tuple(self.gaps),
+            queries=tuple(self.queries),
+            levels=levels,
+            quiet=self.reader.quiet(),
         )
 
     def cut_short(self) -> None:

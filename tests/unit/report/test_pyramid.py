@@ -82,6 +82,22 @@ def test_nothing_found_and_nothing_read_are_told_apart() -> None:
     assert as_text((), (), empty, meaning=False) == "there was nothing to read\n"
 
 
+def test_loud_lines_that_no_rule_knows_are_told_by_number_and_by_one_of_them() -> None:
+    quiet = (replace(UNKNOWN, count=2, line="[b]odd"), replace(UNKNOWN, count=1, place="b.log:9"))
+    assert as_text((), (), FILES, meaning=False, quiet=quiet).splitlines() == [
+        "nothing of the known classes in 1 file",
+        "unknown  3 lines of 2 kinds at ERROR or above that no rule knows, in no burst",
+        "         a.log:2  [b]odd",
+    ]
+    assert "         b.log:9  <*> is odd" in as_text((), (), FILES, meaning=True, quiet=quiet)
+    told = json.loads(document((), (), FILES, quiet=quiet))
+    assert (told["quiet"]["lines"], told["quiet"]["kinds"], told["worst"]) == (3, 2, None)
+    assert told["quiet"]["first"][1] == {"count": 1, "line": "<*> is odd", "place": "b.log:9"}
+    rows = screen(many(60), quiet=quiet)
+    assert len(rows) == 23
+    assert any(row.startswith("unknown  3 lines") for row in rows)
+
+
 def test_levels_stand_at_the_end() -> None:
     rows = as_text((), (), FILES, meaning=False, levels=(("ERROR", 3), ("none", 4))).splitlines()
     assert rows[-1] == "lines    3 ERROR, 4 none"
@@ -89,11 +105,17 @@ def test_levels_stand_at_the_end() -> None:
 
 
 def screen(
-    events: Sequence[LogEvent], *, meaning: bool = False, gaps: Sequence[Gap] = (), width: int = 80, why: str = WHY
+    events: Sequence[LogEvent],
+    *,
+    meaning: bool = False,
+    gaps: Sequence[Gap] = (),
+    width: int = 80,
+    why: str = WHY,
+    quiet: Sequence[LogEvent] = (),
 ) -> list[str]:
     text = io.StringIO()
     console = Console(file=text, width=width, height=24, force_terminal=True, color_system=None, legacy_windows=False)
-    show(events, gaps, FILES, console, meaning=meaning, why=why)
+    show(events, gaps, FILES, console, meaning=meaning, why=why, quiet=quiet)
     return text.getvalue().splitlines()
 
 

@@ -116,6 +116,10 @@ class LogReader:
         known.sort(key=lambda one: (one.severity.rank, one.first_s is None, one.first_s or 0.0, one.rule))
         return (*known, *self._total.templates.events())
 
+    def quiet(self) -> tuple[LogEvent, ...]:
+        """Loud lines that no rule knows and that came in no burst, one a kind, worst and most frequent first."""
+        return self._total.templates.quiet()
+
     def _add(self, counts: Counts) -> None:
         """Add up; what a stream before has told already is taken out of `counts`."""
         twice: dict[str, int] = {}

@@ -134,11 +134,18 @@ class Templates:
 
     def events(self) -> tuple[LogEvent, ...]:
         """The templates that burst, worst and most frequent first, at most `MOST_SHOWN`."""
-        shown = sorted(
-            ((masked, group) for masked, group in self.groups.items() if group.burst),
+        return self._ordered(burst=True)[:MOST_SHOWN]
+
+    def quiet(self) -> tuple[LogEvent, ...]:
+        """All others in the same order: so few lines of each that they would only bury what is known."""
+        return self._ordered(burst=False)
+
+    def _ordered(self, *, burst: bool) -> tuple[LogEvent, ...]:
+        found = sorted(
+            ((masked, group) for masked, group in self.groups.items() if group.burst == burst),
             key=lambda one: (one[1].severity.rank, -one[1].count, one[0]),
         )
-        return tuple(_event(group) for _, group in shown[:MOST_SHOWN])
+        return tuple(_event(group) for _, group in found)
 
 
 def _close(one: tuple[float | None, int], now: tuple[float | None, int]) -> bool:

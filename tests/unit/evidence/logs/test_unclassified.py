@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from latencydoctor.evidence.logs.blocks import whole_lines
+from latencydoctor.evidence.logs.reader import LogReader
 from latencydoctor.evidence.logs.unclassified import (
     MOST_SHOWN,
     MOST_TEMPLATES,
@@ -18,7 +20,7 @@ from latencydoctor.evidence.logs.unclassified import (
     template,
 )
 from latencydoctor.model.evidence import LogEvent, Severity
-from tests.unit.log_builders import START_S, at, read, rule
+from tests.unit.log_builders import REFERENCE_S, START_S, at, read, rule
 
 KNOWN = [rule("known", "known thing")]
 
@@ -59,6 +61,17 @@ def unknown(*texts: str) -> list[LogEvent]:
 
 def lines(*seconds: float, text: str = "ERROR odd thing {n}") -> str:
     return "".join(f"{at(one)} {text.format(n=n)}\n" for n, one in enumerate(seconds))
+
+
+def test_what_came_in_no_burst_is_kept_most_frequent_first() -> None:
+    reader = LogReader(KNOWN)
+    burst = lines(2000, 2001, 2002, 2003, 2004, text="ERROR x")
+    told = lines(0, 90, 180) + lines(1000, text="ERROR odder thing {n}") + burst
+    reader.read("0.log", whole_lines([told.encode()]), REFERENCE_S)
+    assert [(one.line, one.count, one.place) for one in reader.quiet()] == [
+        ("odd thing <*>", 3, "0.log:1"),
+        ("odder thing <*>", 1, "0.log:4"),
+    ]
 
 
 def test_burst_of_loud_lines_is_shown_as_one() -> None:
