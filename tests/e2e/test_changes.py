@@ -88,7 +88,7 @@ def test_a_plan_for_a_file_that_cannot_be_written(target: Target, tmp_path: Path
     before = target.changeable()
     path = tmp_path / "none" / "plan.json"
     ran = here("plan", "batch-floor", "--target", target.layout.state, "-o", path, cwd=tmp_path)
-    refused(ran, 1, f"cannot write {path}: No such file or directory", "--output")
+    refused(ran, 1, f"cannot write {path}: there is no folder {path.parent}", "--output")
     assert target.changeable() == before
 
 
