@@ -122,7 +122,8 @@ class Matrix:
 
     def _run(self, part: Part) -> dict[str, Any] | None:
         started_s, last = time.monotonic(), deque[str](maxlen=MOST_WORDS)
-        place = self._folder / f"{part.module} {part.words[0]}"
+        # Triton starts in no folder with a blank in its path.
+        place = self._folder / f"{part.module}-{part.words[0]}".replace(" ", "-")
         said = place.with_suffix(".said")
         command = [sys.executable, "-m", f"benchmarks.crash_matrix_{part.module}", str(place), *part.words]
         with (
