@@ -135,7 +135,7 @@ def test_the_card_is_named(machine: Path, tmp_path: Path) -> None:
 
     assert found["state"] == "ok"
     assert found["detail"] == 'Fake "Card" 1'
-    assert found["figures"]["driver"] == "580.1"  # type: ignore[index]
+    assert found["figures"]["driver"] == "580.1"  # type: ignore[index]  # read from JSON
 
 
 @pytest.mark.parametrize("missing", ["", NO_BINDING], ids=["our source", "ctypes"])

@@ -28,7 +28,7 @@ def obedient(server: Server) -> None:
         plain(model, config_json)
         server.config = json_format.Parse(config_json, model_config_pb2.ModelConfig())
 
-    server.load = load  # type: ignore[method-assign]
+    server.load = load  # type: ignore[method-assign]  # in place of the server's
 
 
 def test_a_triton_that_stays_away_is_not_told_of_every_second(desk: Desk) -> None:

@@ -89,7 +89,7 @@ class Odd(FakeTorchServe):
     def answer(self, asked: Asked) -> None:
         if self.silent and not asked.head.startswith("GET"):
             self.silent -= 1
-            super().answer(replace(asked, connection=_Nowhere()))  # type: ignore[arg-type]
+            super().answer(replace(asked, connection=_Nowhere()))  # type: ignore[arg-type]  # odd on purpose
             asked.connection.close()
         else:
             super().answer(asked)
@@ -100,7 +100,7 @@ class _Nowhere:
 
 
 def fake(kind: type[FakeTorchServe] = FakeTorchServe, **archive: object) -> FakeTorchServe:
-    archives = {name: replace(Archive(MODEL, version), **archive) for version, name in ARCHIVES.items()}  # type: ignore[arg-type]
+    archives = {name: replace(Archive(MODEL, version), **archive) for version, name in ARCHIVES.items()}  # type: ignore[arg-type]  # odd on purpose
     return kind(archives, start_s=0.01)
 
 

@@ -22,7 +22,7 @@ _BARE = LogRule("", "", "stable", Severity.ERROR, (), (), (), None, "", (), "", 
 def rule(rule_id: str, *patterns: str, **changes: object) -> LogRule:
     """A rule for lines that any of the patterns matches; `changes` are fields of it."""
     # The fields have types of their own, which keywords of any name cannot tell.
-    return replace(_BARE, id=rule_id, title=rule_id, patterns=patterns, **changes)  # type: ignore[arg-type]
+    return replace(_BARE, id=rule_id, title=rule_id, patterns=patterns, **changes)  # type: ignore[arg-type]  # any field, by name
 
 
 def at(seconds: float) -> str:

@@ -123,4 +123,4 @@ class CanaryTransaction(Transaction):
         return self._abandon(error.message) if self._trial is not None else super()._refused(error)
 
     def _outcome(self, state: RunState, reason: str, **more: object) -> Outcome:
-        return replace(super()._outcome(state, reason, **more), trial=self._trial)  # type: ignore[arg-type]
+        return replace(super()._outcome(state, reason, **more), trial=self._trial)  # type: ignore[arg-type]  # handed on

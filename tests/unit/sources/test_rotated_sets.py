@@ -41,7 +41,7 @@ def write(path: Path, text: str, age_s: float = 0.0) -> Path:
 
 def read(rules: list[LogRule], *paths: Path, **options: object) -> Readings:
     # The options have types of their own, which keywords of any name cannot tell.
-    chosen = LogOptions(**options)  # type: ignore[arg-type]
+    chosen = LogOptions(**options)  # type: ignore[arg-type]  # any option, by name
     return LogFiles([str(path) for path in paths], time.time, options=chosen).read(rules, EVER)
 
 

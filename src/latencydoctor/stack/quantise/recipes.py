@@ -120,7 +120,7 @@ def _calibrate(
         )
 
 
-class _Questions(ort.CalibrationDataReader):  # type: ignore[misc]
+class _Questions(ort.CalibrationDataReader):  # type: ignore[misc]  # untyped
     """The calibration's questions in whole batches."""
 
     def __init__(self, ids: Ints, mask: Ints) -> None:

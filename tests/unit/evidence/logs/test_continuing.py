@@ -25,7 +25,7 @@ LINK = "The above exception was the direct cause of the following exception:"
 
 
 def record(text: str, **changes: object) -> LineRecord:
-    return LineRecord(None, "", text, continued=True)._replace(**changes)  # type: ignore[arg-type]
+    return LineRecord(None, "", text, continued=True)._replace(**changes)  # type: ignore[arg-type]  # any field, by name
 
 
 def opened(kind: Kind = Kind.PLAIN, **changes: object) -> Open:
