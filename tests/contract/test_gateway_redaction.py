@@ -81,3 +81,21 @@ def test_a_process_that_dies_fails_one_call_and_is_replaced() -> None:
             await redactor.close()
 
     asyncio.run(scene())
+
+
+def test_a_process_that_died_is_put_away_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    """Who waits for a process and who asks after it must not take its exit from each other: one of them waits on."""
+
+    async def scene() -> None:
+        redactor = Redactor()
+        for _ in range(12):
+            assert await redactor(r"\d", "warm") == "warm"
+            assert redactor.pid is not None
+            os.kill(redactor.pid, signal.SIGKILL)
+            async with asyncio.timeout(5.0):
+                with pytest.raises(KnownError, match="broke down"):
+                    await redactor(r"\d", "1")
+            assert redactor.pid is None
+
+    asyncio.run(scene())
+    assert caplog.messages == []

@@ -11,8 +11,8 @@ import json
 import logging
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import BinaryIO, TextIO, cast
@@ -106,6 +106,23 @@ class LibraryLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Logs the record with the last line of its traceback, which names the error."""
-        error = record.exc_info[1] if record.exc_info else None
-        detail = f": {type(error).__name__}: {error}" if error else ""
-        self._events.emit(record.levelname, "library_log", f"{record.name}: {record.getMessage().strip()}{detail}")
+        try:
+            error = record.exc_info[1] if record.exc_info else None
+            detail = f": {type(error).__name__}: {error}" if error else ""
+            self._events.emit(record.levelname, "library_log", f"{record.name}: {record.getMessage().strip()}{detail}")
+        except Exception:  # noqa: BLE001  # whatever it is: a library that warns is in the middle of something
+            self.handleError(record)
+
+
+@contextmanager
+def libraries_logged(events: EventLog) -> Iterator[None]:
+    """While it lasts, what uvicorn and asyncio warn of is told to the event log."""
+    handler = LibraryLog(events)
+    loggers = [logging.getLogger(name) for name in ("uvicorn", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import signal
 import socket
@@ -28,7 +27,7 @@ from latencydoctor.stack.gateway.app import MAX_INFLIGHT, GatewayApp
 from latencydoctor.stack.gateway.cache import AnswerCache, ValkeyStore, connect
 from latencydoctor.stack.gateway.effective import Effective, Route, SettingsFile, combine
 from latencydoctor.stack.gateway.entries import Entry, cache_key
-from latencydoctor.stack.gateway.events import EventLog, LibraryLog
+from latencydoctor.stack.gateway.events import EventLog, libraries_logged
 from latencydoctor.stack.gateway.inference import TritonModel
 from latencydoctor.stack.gateway.popular import Ranking
 from latencydoctor.stack.gateway.redaction import Redactor
@@ -249,8 +248,11 @@ async def serve(build: Callable[[], RunningGateway], front: socket.socket, admin
     # What was made until now stays: without it in the way, a collection takes a tenth of the time.
     gc.collect()
     gc.freeze()
-    logging.getLogger("uvicorn").addHandler(LibraryLog(gateway.events))
-    logging.getLogger("asyncio").addHandler(LibraryLog(gateway.events))
+    with libraries_logged(gateway.events):
+        await _serve(gateway, front, admin)
+
+
+async def _serve(gateway: RunningGateway, front: socket.socket, admin: socket.socket) -> None:
     grace_s = min(gateway.effective.deadline_s, MAX_GRACE_S)
     cache = AdminCache(gateway.client)
     servers = [

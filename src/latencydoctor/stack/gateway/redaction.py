@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
 
 from latencydoctor.errors import KnownError
 
@@ -85,5 +88,8 @@ class Redactor:
         """Ends the process, if there is one."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
-            process.kill()
+            # Not process.kill(): before Python 3.13 it asks whether the process lives and so takes its exit from the
+            # loop, which waits for it as well (https://github.com/python/cpython/issues/87744).
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
             await process.wait()

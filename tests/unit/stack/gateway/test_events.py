@@ -3,7 +3,9 @@ import json
 import logging
 import sys
 
-from latencydoctor.stack.gateway.events import EventLog, LibraryLog
+import pytest
+
+from latencydoctor.stack.gateway.events import EventLog, libraries_logged
 
 
 class Bench:
@@ -78,7 +80,8 @@ def test_an_error_of_a_library_is_an_event_that_names_it() -> None:
         raise ValueError("boom")
     except ValueError:
         record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "in %s", ("x",), sys.exc_info())
-    LibraryLog(bench.log).handle(record)
+    with libraries_logged(bench.log):
+        logging.getLogger("uvicorn.error").handle(record)
     assert bench.lines()[0]["message"] == "uvicorn.error: in x: ValueError: boom"
     assert bench.lines()[0]["level"] == "ERROR"
 
@@ -91,3 +94,22 @@ def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
     counted: list[str] = []
     EventLog(Broken(), lambda: 0.0, counted.append).emit("INFO", "started", "hello")
     assert counted == ["started"]
+
+
+@pytest.mark.parametrize("gone", [ValueError("I/O operation on closed file"), RuntimeError("a counter that is gone")])
+def test_a_library_that_warns_never_fails_for_the_log(gone: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    def counted(_event: str) -> None:
+        raise gone
+
+    log = EventLog(io.StringIO(), lambda: 0.0, counted)
+    with libraries_logged(log):
+        logging.getLogger("asyncio").warning("a child's exit status is not known")
+    assert str(gone) in capsys.readouterr().err
+
+
+def test_a_log_that_has_ended_is_told_of_no_more() -> None:
+    bench = Bench()
+    with libraries_logged(bench.log):
+        logging.getLogger("asyncio").warning("one")
+    logging.getLogger("asyncio").warning("two")
+    assert [line["message"] for line in bench.lines()] == ["asyncio: one"]
