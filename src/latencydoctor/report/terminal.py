@@ -129,7 +129,8 @@ def _symptoms(cause: Cause) -> Text:
 
 def _path(steps: tuple[Step, ...], verbose: bool) -> RenderableType:
     """One line a question: the answer, and what settled it. A no is what was ruled out."""
-    table = Table.grid(padding=(0, 1))
+    # `expand`: else rich makes it wider than its place, and the sign that a text is cut falls off with its end.
+    table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(min_width=7, no_wrap=True)
     table.add_column(ratio=1, no_wrap=not verbose, overflow="ellipsis")
     for step in steps:
@@ -165,7 +166,7 @@ def _ledger(rows: tuple[LedgerRow, ...], verbose: bool) -> RenderableType:
 
 
 def _logs(result: Diagnosis) -> RenderableType:
-    table = Table.grid(padding=(0, 1))
+    table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(no_wrap=True, min_width=8)
     table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     for event in result.log_events[:4]:
@@ -202,7 +203,7 @@ def _is_in_part(gap: Gap) -> bool:
 
 
 def _queries(result: Diagnosis) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid(padding=(0, 2), expand=True)
     table.add_column(no_wrap=True)
     table.add_column(ratio=1)
     for record in result.queries:

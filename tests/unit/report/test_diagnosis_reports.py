@@ -103,6 +103,28 @@ def test_no_line_is_wider_than_the_screen_and_no_control_byte_gets_through(width
         assert "\x1b" not in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_what_is_cut_says_so_lest_a_figure_be_read_as_another_one(width: int) -> None:
+    found = replace(result(), log_events=(event("queue_delay", 7, "a question waited 507 ms " * 20),))
+    whole, shown = screen(found, 2000), screen(found, width)
+    for label in ("PATH", "LOGS", "ONSET"):
+        rows, full = _block(shown, label), _block(whole, label)
+        assert len(rows) == len(full)
+        for row, other in zip(rows, full, strict=True):
+            assert row == other or (row.endswith("…") and other.startswith(row[:-1]))
+
+
+def _block(text: str, label: str) -> list[str]:
+    """The rows of one labelled part of the screen."""
+    found: list[str] = []
+    for row in text.splitlines():
+        if row[:9].strip():
+            at_label = row.startswith(label)
+        if at_label:
+            found.append(row[9:].strip())
+    return found
+
+
 def test_foreign_brackets_survive_as_text() -> None:
     assert "[/INST]" in screen(result(), 200)
 
