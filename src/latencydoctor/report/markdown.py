@@ -15,8 +15,9 @@ from latencydoctor.model.remedy import Plan, Verification
 from latencydoctor.report.change import by_priority
 from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_canary import canary
+from latencydoctor.report.markdown_postmortem import follow_up, impact
 from latencydoctor.report.markdown_suspects import suspects
-from latencydoctor.report.markdown_table import code, table
+from latencydoctor.report.markdown_table import QUERY_LIMIT, code, table
 from latencydoctor.report.onset import in_markdown
 from latencydoctor.report.reached import batches_line, sizes_line, why_outside
 from latencydoctor.report.units import amount, clock, instant
@@ -34,10 +35,11 @@ def diagnosis(result: Diagnosis) -> str:
 
 
 def incident(record: IncidentRecord) -> str:
-    """The whole incident: summary, timeline, evidence, change, verification."""
+    """The whole incident: impact, timeline, evidence, change, verification, what is left to do."""
     lines = [f"# {markdown(record.title)}", ""]
     if record.simulated:
         lines += [f"{_SIMULATED} Accelerator: `{clean(record.accelerator)}`.", ""]
+    lines += impact(record)
     lines += ["## Timeline (UTC)", ""]
     rows = ((clock(one.at_s), markdown(one.what), code(one.proof)) for one in sorted_entries(record))
     lines += table(("time", "what", "shown by"), rows)
@@ -50,6 +52,7 @@ def incident(record: IncidentRecord) -> str:
         lines += canary(record.trial)
     if record.verification is not None:
         lines += _verification(record.verification)
+    lines += follow_up(record)
     return "\n".join(lines) + "\n"
 
 
@@ -63,6 +66,9 @@ def _diagnosis(result: Diagnosis) -> list[str]:
     lines = ["## What is wrong", "", f"**{incident_.state.value}**: {markdown(incident_.reason)}"]
     if incident_.since_s is not None and incident_.state is IncidentState.INCIDENT:
         lines.append(f"Since {instant(incident_.since_s)}, as of {instant(result.now_s)}.")
+    if result.baseline_window is not None and incident_.state is IncidentState.INCIDENT:
+        was = result.baseline_window
+        lines.append(f"Baselines are of {instant(was.start_s)} to {instant(was.end_s)}.")
     lines.append("")
     if result.cause is not None:
         lines += _cause(result.cause)
@@ -91,7 +97,7 @@ def _cause(cause: Cause) -> list[str]:
     lines += _findings(cause.evidence)
     if cause.symptoms:
         told = ", ".join(f"{name(one.signal)} {before(one)} → {amount(one.value, one.unit)}" for one in cause.symptoms)
-        lines += [f"Symptoms explained by it: {told}.", ""]
+        lines += [f"Symptoms explained by it, over the incident: {told}.", ""]
     if cause.folded:
         lines += [f"Looks like, because of it: {', '.join(f'`{one.id}`' for one in cause.folded)}.", ""]
     if cause.forecast is not None:
@@ -109,11 +115,11 @@ def _findings(findings: Sequence[Finding]) -> list[str]:
             compared(one),
             before(one),
             f"{clock(one.window.start_s)}-{clock(one.window.end_s)}",
-            code(one.proof.query if one.proof else ""),
+            code(one.proof.query if one.proof else "", QUERY_LIMIT),
         )
         for one in findings
     )
-    return table(("signal", "value and threshold", "baseline", "window", "query"), rows)
+    return table(("signal", "value and threshold", "baseline", "window (UTC)", "query"), rows)
 
 
 def _ledger(result: Diagnosis) -> list[str]:
@@ -130,7 +136,7 @@ def _logs(result: Diagnosis) -> list[str]:
         (one.severity.value, one.rule, str(one.count), f"{clock(one.first_s)}-{clock(one.last_s)}", code(one.line))
         for one in result.log_events
     ]
-    return ["## Log events", "", *table(("level", "event", "count", "time", "first line"), rows)] if rows else []
+    return ["## Log events", "", *table(("level", "event", "count", "time (UTC)", "first line"), rows)] if rows else []
 
 
 def _missing(result: Diagnosis) -> list[str]:
@@ -156,7 +162,7 @@ def _windows(windows: Iterable[LoadWindow]) -> list[str]:
         )
         for one in found
     )
-    head = ("window", "when", "offered", "p50", "p99", "failed", "hit ratio")
+    head = ("window", "when (UTC)", "offered", "p50", "p99", "failed", "hit ratio")
     return table((*head, *(("VIP p99", "standard p99", "turned away") if classes else ())), rows)
 
 
@@ -222,4 +228,4 @@ def _verification(verification: Verification) -> list[str]:
     head = ["## Verification", "", f"**{verification.decision.value}**: {markdown(verification.reason)}", ""]
     if verification.batches is not None:
         head += [*_batches(verification.batches), ""]
-    return head + table(("at", "p99", "errors", "cache hits", "memory", "requests", "check", "note"), rows)
+    return head + table(("at (UTC)", "p99", "errors", "cache hits", "memory", "requests", "check", "note"), rows)

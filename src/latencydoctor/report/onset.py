@@ -11,7 +11,7 @@ from rich.text import Text
 from latencydoctor.model.diagnosis import Diagnosis, Moment, MomentKind
 from latencydoctor.model.evidence import IncidentState
 from latencydoctor.report.foreign import clean, markdown, plain
-from latencydoctor.report.markdown_table import code, table
+from latencydoctor.report.markdown_table import QUERY_LIMIT, code, table
 from latencydoctor.report.units import amount, clock
 from latencydoctor.report.wording import name
 
@@ -42,7 +42,7 @@ def in_markdown(result: Diagnosis) -> list[str]:
     if len(result.timeline) < 2:
         return []
     rows = (
-        (clock(one.at_s), one.kind.value, markdown(_words(one)), code(one.detail or one.proof))
+        (clock(one.at_s), one.kind.value, markdown(_words(one)), code(one.detail or one.proof, QUERY_LIMIT))
         for one in result.timeline
     )
     return ["## What began when (UTC)", "", *table(("time", "of", "what", "shown by"), rows)]
@@ -71,8 +71,9 @@ def _told(one: Moment) -> Text:
 
 def _words(one: Moment) -> str:
     if one.kind is MomentKind.INCIDENT:
-        limit = f", limit {amount(one.baseline, one.unit)}" if one.baseline is not None else ""
-        return f"{name(one.what)} {amount(one.value, one.unit)}{limit}" if one.what else "begins"
+        # Its value is of the last windows, not of this moment.
+        limit = f" at or above {amount(one.baseline, one.unit)}" if one.baseline is not None else ""
+        return f"begins: {name(one.what)}{limit}" if one.what else "begins"
     if one.kind is MomentKind.LOG:
         level = f"{one.severity.value} " if one.severity else ""
         return f"{level}{clean(one.what)} x{one.value or 0:.0f}"

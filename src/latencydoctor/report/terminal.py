@@ -45,9 +45,9 @@ def show(result: Diagnosis, console: Console, *, verbose: bool = False) -> None:
         rows.append(block("TIME", _ledger(result.ledger, verbose)))
     began = on_screen(result) if result.log_events or verbose else None
     if began is not None:
-        rows.append(block("ONSET", began))
+        rows.append(block("ONSET UTC", began))
     if result.log_events:
-        rows.append(block("LOGS", _logs(result)))
+        rows.append(block("LOGS UTC", _logs(result)))
     if result.missing:
         rows.append(line("MISSING", _missing(result, verbose)))
     if verbose:
@@ -124,7 +124,9 @@ def _query(finding: Finding) -> Text:
 def _symptoms(cause: Cause) -> Text:
     """Signals that moved because of it, and causes that only look true because of it."""
     parts = [f"{name(one.signal)} {before(one)} → {amount(one.value, one.unit)}" for one in cause.symptoms]
-    return Text(", ".join([*parts, *(f"looks like {one.id}" for one in cause.folded)]))
+    # The headline's figure is of the last windows, these are of all since the onset.
+    over = "over the incident: " if parts else ""
+    return Text(over + ", ".join([*parts, *(f"looks like {one.id}" for one in cause.folded)]))
 
 
 def _path(steps: tuple[Step, ...], verbose: bool) -> RenderableType:

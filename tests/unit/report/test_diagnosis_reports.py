@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from latencydoctor.model.diagnosis import Answer, Diagnosis, Forecasted
 from latencydoctor.model.evidence import Evidence, Gap, GapReason, IncidentState, Selection
 from latencydoctor.model.remark import Remark
 from latencydoctor.report import machine, markdown, terminal
+from latencydoctor.report.units import instant
 from latencydoctor.report.wording import compared, name
 from tests.unit.builders import event, evidence, gap, measure, values
 from tests.unit.diagnosis.test_walk import BACKLOG, BASELINE
@@ -184,7 +186,7 @@ def test_markdown_keeps_hostile_text_inside_its_cell() -> None:
     assert "<script>" not in text.replace("`", "\n").splitlines()[0]
     rows = [line for line in text.splitlines() if line.startswith("| ERROR")]
     assert len(rows) == 1
-    assert rows[0].count("|") == 6
+    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 6
     assert "Simulated accelerator" in text
     assert "| queue time | 1,400 ms > 50 ms | 3 ms |" in text
 
@@ -204,3 +206,24 @@ def test_remarks_on_settings_stand_below_the_cause_two_of_them_unless_asked_for_
     assert "\x1b" not in markdown.diagnosis(told)
     assert [one["id"] for one in json.loads(machine.diagnosis(told))["remarks"]] == ["r0", "r1", "r2"]
     assert "SETTINGS" not in screen(result(), 120)
+
+
+def test_every_time_says_its_zone_and_baselines_say_of_when_they_are() -> None:
+    found = result()
+    text = markdown.diagnosis(found)
+    assert found.baseline_window is not None
+    assert f"Baselines are of {instant(found.baseline_window.start_s)} to" in text
+    assert "| window (UTC) |" in text
+    assert "| time (UTC) |" in text
+    labels = [row[:9].strip() for row in screen(found).splitlines()]
+    assert "LOGS UTC" in labels
+    assert "ONSET UTC" in [row[:9].strip() for row in screen(found, verbose=True).splitlines()]
+
+
+def test_figures_of_the_whole_incident_are_told_from_those_of_the_last_windows() -> None:
+    found = result()
+    assert "SYMPTOMS  over the incident: " in screen(found, 200)
+    assert "explained by it, over the incident: " in markdown.diagnosis(found)
+    assert found.cause is not None
+    without = replace(found, cause=replace(found.cause, symptoms=()))
+    assert "over the incident" not in screen(without, 200)

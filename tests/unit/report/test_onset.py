@@ -37,7 +37,7 @@ def rows(diagnosis: Diagnosis, width: int = 80) -> list[str]:
 
 def test_rows_say_when_what_and_how_far() -> None:
     assert rows(result(BEGINS, MOVED, LOG)) == [
-        "07:59:30  incident     p99 latency 2,140 ms, limit 1,000 ms",
+        "07:59:30  incident     begins: p99 latency at or above 1,000 ms",
         "07:59:35  metric       queue time 9 ms → 900 ms",
         "07:59:40  log          CRITICAL gpu_oom x3  [2J[/INST] | `x` <script>",
     ]
