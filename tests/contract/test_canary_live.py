@@ -145,7 +145,7 @@ def test_a_wait_that_is_too_long_is_rolled_back_by_the_judge_with_its_figures(tw
     assert {one.name: one.digest for one in after.objects} == {one.name: one.digest for one in before.objects}
     assert RunEvent.COMMITTED not in two.events(told["run_id"])
     assert "canary: window 1: p99" in ran.err
-    assert "one of 2 replicas, which answers 50% of the sessions" in ran.err
+    assert "one of 2 replicas, which answers 50 % of the sessions" in ran.err
     assert any("the canary was rolled back: p99 is" in line for line in ran.errors)
 
 
@@ -178,7 +178,7 @@ def test_an_interrupt_takes_the_canary_back(two: Two, tmp_path: Path) -> None:
     state = two.endpoints.admin_socket
     eventually(lambda: admin(state, "GET", "/state").json["canary"]["share_ratio"] == 0.5, "it is routed to", 30.0)
     assert "batching:\n    timeout_micros: 100000" in two.layout.settings.read_text().partition("inference:")[0]
-    assert status(two.layout).canary == "replica 2 tries another batching, 50% of the sessions"
+    assert status(two.layout).canary == "replica 2 tries another batching, 50 % of the sessions"
     child.send_signal(signal.SIGINT)
     ran = finish(child)
     assert ran.code == 130, ran

@@ -16,6 +16,7 @@ from latencydoctor.app.verify import Schedule, wait_until
 from latencydoctor.model.canary import CanaryCheck, CanaryTrial
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import Plan, Reading
+from latencydoctor.percent import percent
 from latencydoctor.remedy.canary import (
     CanaryPolicy,
     CanaryWindow,
@@ -153,6 +154,6 @@ def describe(check: CanaryCheck, number: int) -> str:
     canary, baseline = check.canary, check.baseline
     return (
         f"window {number}: p99 {canary.p99_ms or 0:.0f} ms, its peers {baseline.p99_ms or 0:.0f} ms; "
-        f"errors {canary.error_ratio or 0:.2%}, {baseline.error_ratio or 0:.2%}; "
+        f"errors {percent(canary.error_ratio or 0, 2)}, {percent(baseline.error_ratio or 0, 2)}; "
         f"{canary.requests or 0:.0f} and {baseline.requests or 0:.0f} requests"
     )

@@ -13,6 +13,7 @@ from latencydoctor.model.evidence import IncidentState
 from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
 from latencydoctor.model.load import WindowStats
 from latencydoctor.model.remedy import Decision, Plan
+from latencydoctor.percent import percent
 
 MIN_RATIO = 5.0
 """p99 before over p99 after: the scene went from 2.3 s to 0.2 s; below five times the effect is not proven."""
@@ -139,7 +140,7 @@ def _judge_prediction(course: Course, after: WindowStats | None) -> None:
     for ratio in predicted:
         seen = after.hit_ratio if after else None
         if ratio is not None and seen is not None and abs(seen - ratio) > MAX_HIT_ERROR_RATIO:
-            course.misses.append(f"a hit ratio of {ratio:.1%} was predicted and {seen:.1%} reached")
+            course.misses.append(f"a hit ratio of {percent(ratio, 1)} was predicted and {percent(seen, 1)} reached")
 
 
 def _figures(course: Course) -> DrillFigures:

@@ -10,6 +10,7 @@ from latencydoctor.forecast.capacity import Sizing, replicas_for, shared
 from latencydoctor.forecast.estimate import Estimate
 from latencydoctor.forecast.queue import Batching, Scenario
 from latencydoctor.forecast.situation import Situation, scenario
+from latencydoctor.percent import percent
 
 ENABLED = "inference.batching.enabled"
 PREFERRED = "inference.batching.preferred_batch_size"
@@ -208,8 +209,8 @@ def _traffic(one: Scenario) -> str:
     if traffic.group > 1:
         told = f"arrivals in groups of {traffic.group:.1f} on average, as measured"
     if traffic.swing > 0:
-        told = f"a rate that swings by {traffic.swing:.0%} every {traffic.dwell_s:g} s, as measured"
-    hits = f", {one.hit_ratio:.0%} answered by the cache" if one.hit_ratio > 0 else ""
+        told = f"a rate that swings by {percent(traffic.swing, 0)} every {traffic.dwell_s:g} s, as measured"
+    hits = f", {percent(one.hit_ratio, 0)} answered by the cache" if one.hit_ratio > 0 else ""
     return f"{told}{hits}, {one.outside_ms:.1f} ms outside the server"
 
 

@@ -13,6 +13,7 @@ from latencydoctor.forecast.queue import Batching, Scenario
 from latencydoctor.forecast.situation import Situation, instances_of, scenario
 from latencydoctor.forecast.whatif import of_one
 from latencydoctor.model.evidence import Measure
+from latencydoctor.percent import percent
 from latencydoctor.remedy.scale_out import MOST_INSTANCES, Need
 
 CLIMBS_RATIO = 1.6
@@ -52,7 +53,7 @@ def instances_needed(
         several = replace(found, instances=count)
         if several.load_ratio <= MAX_LOAD_RATIO and within(estimate(several), slo_p99_ms):
             word = "instance holds" if count == 1 else "instances hold"
-            load = f"each loaded to {several.load_ratio:.0%}"
+            load = f"each loaded to {percent(several.load_ratio, 0)}"
             return Need(count, f"{at} {count} {word} p99 below {slo_p99_ms:,.0f} ms, {load}")
     return Need(0, f"{at} not even {MOST_INSTANCES} instances hold p99 below {slo_p99_ms:,.0f} ms")
 
@@ -107,5 +108,5 @@ def _told(sizing: Sizing, slo_p99_ms: float) -> Need:
     estimate = sizing.estimate
     if estimate is None or estimate.p99_ms is None:
         return Need(sizing.replicas, f"{at} {sizing.replicas} {word} p99 below {slo_p99_ms:,.0f} ms")
-    p99 = f"p99 about {estimate.p99_ms.value:,.0f} ms, each loaded to {estimate.load_ratio:.0%}"
+    p99 = f"p99 about {estimate.p99_ms.value:,.0f} ms, each loaded to {percent(estimate.load_ratio, 0)}"
     return Need(sizing.replicas, f"{at} {sizing.replicas} {word} p99 below {slo_p99_ms:,.0f} ms: {p99}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from latencydoctor.app.ports import BatchCounter, Cancelled, Clock, Observer, Progress, Verifier
 from latencydoctor.model.evidence import Window
 from latencydoctor.model.remedy import Check, Decision, Plan, Verification
+from latencydoctor.percent import percent
 from latencydoctor.remedy.judge import SHED, VIP_P99, JudgePolicy, believable, check_of, grows, rule
 from latencydoctor.remedy.reached import batches_run, reached
 
@@ -112,9 +113,9 @@ def describe(check: Check, number: int) -> str:
     """One line for people."""
     word = "passed" if check.passed else "failed" if check.conclusive else "inconclusive"
     p99 = "no p99" if check.p99_ms is None else f"p99 {check.p99_ms:.0f} ms"
-    errors = "no error ratio" if check.error_ratio is None else f"errors {check.error_ratio:.2%}"
+    errors = "no error ratio" if check.error_ratio is None else f"errors {percent(check.error_ratio, 2)}"
     also = dict(check.also)
     vip = f", VIP p99 {also[VIP_P99]:.0f} ms" if VIP_P99 in also else ""
-    shed = f", turned away {also[SHED]:.1%}" if also.get(SHED) else ""
+    shed = f", turned away {percent(also[SHED], 1)}" if also.get(SHED) else ""
     note = f" ({check.note})" if check.note else ""
     return f"check {number} {word}: {p99}{vip}, {errors}{shed}{note}"

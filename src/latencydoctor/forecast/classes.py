@@ -18,6 +18,7 @@ from latencydoctor.forecast.priorities import TwoLevels
 from latencydoctor.forecast.queue import SEED, SETTLING_SHARE, Batching, Scenario, percentile
 from latencydoctor.forecast.whatif import curve_of, read_as
 from latencydoctor.model.remedy import Prediction
+from latencydoctor.percent import percent
 
 REQUESTS = 4_000
 """Of both levels, as many as a window has that a p99 is told for."""
@@ -48,7 +49,7 @@ def by_class(scenario: Scenario, limit_ms: float, draws: int = QUICK_DRAWS) -> C
         return "no requests reach the server"
     vip_load = scenario.load_ratio * scenario.vip_ratio
     if vip_load > FULL_VIP_LOAD:
-        return f"VIP requests alone are {vip_load:.0%} of what can be served, so they wait for each other"
+        return f"VIP requests alone are {percent(vip_load, 0)} of what can be served, so they wait for each other"
     found = [_stretch(one, limit_ms, SEED + number) for number, one in enumerate(drawn(scenario, draws))]
     vip, standard, shed = zip(*found, strict=True)
     told, first = ([one for one in level if one is not None] for level in (standard, vip))
@@ -132,8 +133,8 @@ def predict_classes(
     if isinstance(found, str):
         return _untold(measured, found)
     method = (
-        f"simulated queue of two levels at {load.rate_rps:.0f} requests/s, {load.vip_ratio:.1%} of them VIP, {told}; "
-        f"{scenario.load_ratio:.0%} of what can be served{read_as(load.front)}"
+        f"simulated queue of two levels at {load.rate_rps:.0f} requests/s, {percent(load.vip_ratio, 1)} of them VIP, "
+        f"{told}; {percent(scenario.load_ratio, 0)} of what can be served{read_as(load.front)}"
     )
     bands = (found.vip_p99_ms, found.standard_p99_ms, found.shed_ratio)
     return tuple(

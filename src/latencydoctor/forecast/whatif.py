@@ -12,6 +12,7 @@ from latencydoctor.forecast.front import Front, front_of
 from latencydoctor.forecast.histogram import around_ms
 from latencydoctor.forecast.queue import Batching, Scenario, simulate
 from latencydoctor.model.remedy import Prediction
+from latencydoctor.percent import percent
 
 LOW_LOAD_SHARE = 0.01
 """Traffic at night, as a share of what the new settings can serve."""
@@ -136,7 +137,7 @@ def _capacity(now: Scenario, after: Scenario, told: str, replicas: tuple[int, in
 
 def read_as(front: Front) -> str:
     """What lies between the server and whoever measures, in words."""
-    cache = f", {front.hit_ratio:.0%} beside them answered by the cache" if front.hit_ratio > 0 else ""
+    cache = f", {percent(front.hit_ratio, 0)} beside them answered by the cache" if front.hit_ratio > 0 else ""
     return f"{cache}, as the front end's histogram shows it" if front.bounds_ms else cache
 
 

@@ -16,6 +16,7 @@ from latencydoctor.errors import KnownError, Refused
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.popular import Popularity, PopularQuestion
 from latencydoctor.model.remedy import NothingToDo, Operation, OperationKind, Prediction, Requirement, TargetState
+from latencydoctor.percent import percent
 from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.hit_ratio import Reach, Room, entries_needed, reach, steady
 from latencydoctor.remedy.judge import LATENCY_MARGIN, MISSES, P99
@@ -95,7 +96,7 @@ def propose(state: TargetState, popularity: Popularity, hit_ratio: float | None)
         return NothingToDo(
             FIX_ID,
             f"the cache is warm: it holds {here} of the {len(popularity.questions)} questions that were asked more "
-            f"than once, and the others are {share:.1%} of the traffic",
+            f"than once, and the others are {percent(share, 1)} of the traffic",
         )
     return WarmUp(values, warming, found, (*_told(popularity, missing, hit_ratio), *_why(values, state, popularity)))
 
@@ -143,11 +144,12 @@ def _told(popularity: Popularity, missing: Sequence[PopularQuestion], hit_ratio:
     known = sum(one.known for one in missing)
     counted = (
         f"{len(popularity.questions)} questions were asked more than once in the last {popularity.window_s:.0f} s: "
-        f"{repeated / asked:.1%} of {asked} lookups; the cache answers {now or 0:.1%}."
+        f"{percent(repeated / asked, 1)} of {asked} lookups; the cache answers {percent(now or 0, 1)}."
     )
     lacking = (
-        f"{len(missing)} of them are missing in the cache: {share / asked:.1%} of the traffic. The answers to {known} "
-        f"are known from a moment ago and cost no inference, {len(missing) - known} have to be computed."
+        f"{len(missing)} of them are missing in the cache: {percent(share / asked, 1)} of the traffic. "
+        f"The answers to {known} are known from a moment ago and cost no inference, "
+        f"{len(missing) - known} have to be computed."
     )
     return (counted, lacking)
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from latencydoctor.model.remedy import Decision, Reading
+from latencydoctor.percent import percent
 from latencydoctor.remedy.judge import believable
 
 MINIMUM_EFFECT = 1.10
@@ -233,7 +234,7 @@ def _errors(windows: Sequence[CanaryWindow], growth: float, chance: float) -> st
     share = canary_requests / (canary_requests + baseline_requests)
     if binomial_tail(round(canary), round(canary + baseline), share) >= chance:
         return ""
-    return f"errors {canary / canary_requests:.2%}, the baseline has {baseline / baseline_requests:.2%}"
+    return f"errors {percent(canary / canary_requests, 2)}, the baseline has {percent(baseline / baseline_requests, 2)}"
 
 
 def _failed(readings: Sequence[Reading]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.model.builds import MAX_DROP_RATIO, MIN_QUESTIONS, ModelBuild
 from latencydoctor.model.remedy import NothingToDo, Operation, OperationKind, TargetState
+from latencydoctor.percent import percent
 from latencydoctor.remedy.change import Change
 
 FIX_ID = "int8"
@@ -48,8 +49,8 @@ def refuse_lossy(build: ModelBuild) -> None:
         )
     if build.drop_upper_ratio >= MAX_DROP_RATIO:
         raise Refused(
-            f"the INT8 build loses {build.drop_ratio:.2%} of top-1, at most {build.drop_upper_ratio:.2%} (95 %); "
-            f"{MAX_DROP_RATIO:.0%} is too much",
+            f"the INT8 build loses {percent(build.drop_ratio, 2)} of top-1, "
+            f"at most {percent(build.drop_upper_ratio, 2)} (95 %); {percent(MAX_DROP_RATIO, 0)} is too much",
             hint="Stay with fp32.",
         )
 
@@ -67,8 +68,9 @@ def _grounds(build: ModelBuild) -> tuple[str, ...]:
     timed = f", {alone.ratio:.2f} times faster at batch {alone.size}" if alone else ""
     where = f"one thread of {build.cpu or 'an unnamed CPU'} {'with' if build.vnni else 'without'} VNNI"
     accuracy = (
-        f"Top-1 on {build.questions:,} held-out questions: {build.top1_before_ratio:.2%} before, "
-        f"{build.top1_after_ratio:.2%} after; a drop of {build.drop_ratio:.2%}, at most {build.drop_upper_ratio:.2%} "
+        f"Top-1 on {build.questions:,} held-out questions: {percent(build.top1_before_ratio, 2)} before, "
+        f"{percent(build.top1_after_ratio, 2)} after; a drop of {percent(build.drop_ratio, 2)}, "
+        f"at most {percent(build.drop_upper_ratio, 2)} "
         "(upper 95 % bound)."
     )
     sizes = f"{build.bytes_before / 1e6:.1f} MB before, {build.bytes_after / 1e6:.1f} MB after"
@@ -85,5 +87,5 @@ def _side_effects(build: ModelBuild) -> tuple[str, ...]:
         f"A version's folder of {placed:.1f} MB is put beside the one before; a rollback takes it out again.",
         "Both versions are in the accelerator's memory while the new one is tried and while the model is loaded.",
         "Answers cached before are not used any more: entries are kept by version, so the hit ratio starts from zero.",
-        f"Up to {build.drop_upper_ratio:.2%} of the questions may get another answer that is worse.",
+        f"Up to {percent(build.drop_upper_ratio, 2)} of the questions may get another answer that is worse.",
     )

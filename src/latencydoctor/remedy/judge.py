@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from latencydoctor.model.remedy import Check, Decision, Plan, Reading
+from latencydoctor.percent import percent
 
 ERROR_MARGIN = 0.005
 """By how much the error ratio must have grown to count as worse: the mission's own limit of half a per cent."""
@@ -205,7 +206,7 @@ def _worse_than_before(check: Check, plan: Plan) -> str:
         return ""
     # Without a measurement from before, errors above the limit are only a failed check: nothing says they grew.
     if before is not None and ratio > before + ERROR_MARGIN and ratio * requests >= MIN_FAILED_REQUESTS:
-        return f"errors are worse than before: {ratio:.2%} of requests, {before:.2%} before"
+        return f"errors are worse than before: {percent(ratio, 2)} of requests, {percent(before, 2)} before"
     return ""
 
 
@@ -246,5 +247,5 @@ def before_worse(before: Mapping[str, float], now: Reading) -> str:
     slower_now = p99 is not None and now.p99_ms is not None and now.p99_ms > p99 * LATENCY_MARGIN
     fewer_errors = errors is not None and now.error_ratio is not None and errors > now.error_ratio + ERROR_MARGIN
     if fewer_errors and not slower_now and errors is not None and now.error_ratio is not None:
-        return f"errors {errors:.2%} then, {now.error_ratio:.2%} now"
+        return f"errors {percent(errors, 2)} then, {percent(now.error_ratio, 2)} now"
     return ""

@@ -14,6 +14,7 @@ from latencydoctor.errors import Refused
 from latencydoctor.model.cause import Scaling
 from latencydoctor.model.diagnosis import Cause, Finding
 from latencydoctor.model.remedy import NothingToDo, Requirement, TargetState
+from latencydoctor.percent import percent
 from latencydoctor.remedy.change import Change
 
 FIX_ID = "scale-out"
@@ -74,7 +75,9 @@ def propose(
         )
     busy = measured.get("accelerator_busy_ratio")
     if key == INSTANCES and not insisted and busy is not None and busy > BUSY_RATIO:
-        reason = f"the accelerator is busy {busy:.0%} of the time, and another instance on it would only share it"
+        reason = (
+            f"the accelerator is busy {percent(busy, 0)} of the time, and another instance on it would only share it"
+        )
         return NothingToDo(FIX_ID, reason, ("Add a server with an accelerator of its own.",))
     if not insisted and need.replicas == 0:
         return NothingToDo(FIX_ID, f"more {word} would not be enough: {need.told}")

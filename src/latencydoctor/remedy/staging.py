@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from latencydoctor.model.canary import CanaryKind
 from latencydoctor.model.remedy import OperationKind, Plan, TargetState
+from latencydoctor.percent import percent
 from latencydoctor.remedy.catalog import Fix
 from latencydoctor.remedy.plan import values_of
 
@@ -55,10 +56,10 @@ def stage(fix: Fix, plan: Plan, state: TargetState, share_ratio: float = SHARE_R
         busy = dict(plan.before_values).get(BUSY)
         if busy is not None and busy > BUSY_RATIO:
             return NoCanary(
-                f"the accelerator is busy {busy:.0%} of the time: both versions would wait in its queue, "
+                f"the accelerator is busy {percent(busy, 0)} of the time: both versions would wait in its queue, "
                 "and the new one could not be told from the old"
             )
-        told = f"a version of the model answers {share_ratio:.0%} of the sessions"
+        told = f"a version of the model answers {percent(share_ratio, 0)} of the sessions"
         return Stage(fix.canary, share_ratio, (*canary, (f"{SECTION}share_ratio", f"{share_ratio:g}")), told)
     replicas = _whole(state.in_use(REPLICAS))
     if replicas is None:
@@ -66,7 +67,9 @@ def stage(fix: Fix, plan: Plan, state: TargetState, share_ratio: float = SHARE_R
     if replicas < 2:
         return NoCanary("batching depends on the rate, and there is no second replica to compare with at the same rate")
     share = 1 / replicas
-    return Stage(fix.canary, share, canary, f"one of {replicas} replicas, which answers {share:.0%} of the sessions")
+    return Stage(
+        fix.canary, share, canary, f"one of {replicas} replicas, which answers {percent(share, 0)} of the sessions"
+    )
 
 
 def is_staged(state: TargetState) -> bool:

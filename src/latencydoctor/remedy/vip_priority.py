@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.remedy import NothingToDo, Requirement, TargetState
+from latencydoctor.percent import percent
 from latencydoctor.remedy.change import Change
 from latencydoctor.remedy.judge import P99, SHED, VIP_ERRORS, VIP_P99
 
@@ -150,10 +151,11 @@ def _no_use(demand: Demand, supply: Supply | None) -> str:
         return "no VIP request was seen, so there is nobody to serve first"
     load = demand.load_ratio(supply)
     if demand.wait_ms is not None and demand.wait_ms < LITTLE_WAIT_MS and (load is None or load < LOADED_SHARE):
-        told = f"at {load:.0%} of what can be served " if load is not None else ""
+        told = f"at {percent(load, 0)} of what can be served " if load is not None else ""
         return f"{told}requests wait {demand.wait_ms:.3g} ms for the server, and levels order only those who wait"
     if load is not None and demand.vip_ratio is not None and load * demand.vip_ratio > FULL_VIP_SHARE:
-        return f"VIP requests alone are {load * demand.vip_ratio:.0%} of what can be served: they wait for each other"
+        alone = percent(load * demand.vip_ratio, 0)
+        return f"VIP requests alone are {alone} of what can be served: they wait for each other"
     return ""
 
 
@@ -163,12 +165,12 @@ def _grounds(demand: Demand, supply: Supply | None, limit_ms: int, slo: Slo) -> 
     if demand.vip_ratio is None:
         told.append("Nothing tells the share of VIP requests, so it was not checked that there are any.")
     else:
-        told.append(f"{demand.vip_ratio:.1%} of the requests are VIP.")
+        told.append(f"{percent(demand.vip_ratio, 1)} of the requests are VIP.")
     if load is None:
         told.append("What arrives or what can be served is not known, so it was not checked that more comes than can.")
     elif demand.arrival_rps is not None and supply is not None:
         reach = f"{demand.arrival_rps:.0f} requests/s reach the server"
-        told.append(f"{reach} and {supply.capacity_rps:.0f} can be served: {load:.0%}.")
+        told.append(f"{reach} and {supply.capacity_rps:.0f} can be served: {percent(load, 0)}.")
     execution = f"{EXECUTIONS} executions of {supply.execution_ms:.0f} ms" if supply else "executions (not known)"
     told.append(
         f"A standard request may wait {limit_ms} ms: half of the SLO of {slo.p99_ms:g} ms less {execution} and the way."
@@ -181,7 +183,11 @@ def _side_effects(limit_ms: int, shed_ratio: float | None) -> tuple[str, ...]:
         "A model with levels does not prepare its next batch ahead, and a backlog that nothing is added to leaves in "
         "two batches a second (Triton 2.51). Take the levels back (`rollback`) when the flood is over."
     )
-    share = "how many is not known" if shed_ratio is None else f"about {shed_ratio:.0%} of all requests at this rate"
+    share = (
+        "how many is not known"
+        if shed_ratio is None
+        else f"about {percent(shed_ratio, 0)} of all requests at this rate"
+    )
     return (
         f"Standard requests that have waited {limit_ms} ms are turned away with 503 and Retry-After: {share}.",
         ahead,

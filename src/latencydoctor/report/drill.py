@@ -12,6 +12,7 @@ from rich.text import Text
 
 from latencydoctor.model.drill import Drilled, DrillWindow
 from latencydoctor.model.load import WindowStats
+from latencydoctor.percent import percent
 from latencydoctor.report.foreign import clean
 from latencydoctor.report.units import amount, clock, span
 
@@ -51,7 +52,7 @@ def board(
         style = "bold" if phase == current else ("" if phase in reached else "dim")
         said = Text(clean(text), style="dim")
         if phase == current and done is not None:
-            said = Text(f"{min(done, 1.0):4.0%}  ", style="bold") + said
+            said = Text(f"{percent(min(done, 1.0), 0):>5}  ", style="bold") + said
         table.add_row(mark, Text(title, style=style), said)
     since = f"{span(page_s)} since the page" if page_s is not None else "no page yet"
     return Panel(table, title="flash crowd", subtitle=since, title_align="left", subtitle_align="right")

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from latencydoctor.model.builds import ModelBuild
+from latencydoctor.percent import percent
 from latencydoctor.report.foreign import clean
 
 _MB = 1e6
@@ -14,8 +15,9 @@ _MB = 1e6
 def build_lines(build: ModelBuild) -> tuple[str, ...]:
     """The build in four lines or so, the loss first."""
     accuracy = (
-        f"accuracy  top-1 {build.top1_before_ratio:.2%} → {build.top1_after_ratio:.2%} on {build.questions:,} held-out "
-        f"questions: a drop of {build.drop_ratio:.2%}, at most {build.drop_upper_ratio:.2%} (95 %; limit 1 %)"
+        f"accuracy  top-1 {percent(build.top1_before_ratio, 2)} → {percent(build.top1_after_ratio, 2)} "
+        f"on {build.questions:,} held-out questions: a drop of {percent(build.drop_ratio, 2)}, "
+        f"at most {percent(build.drop_upper_ratio, 2)} (95 %; limit 1 %)"
     )
     sizes = f"{build.bytes_before / _MB:.1f} MB → {build.bytes_after / _MB:.1f} MB"
     where = f"one thread of {build.cpu or 'an unnamed CPU'}, {'with' if build.vnni else 'without'} VNNI"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 
+from latencydoctor.percent import percent, rounded
+
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
-_NOTHING = 1e-9
-"""Below this in any unit there is nothing but the error of floating-point sums."""
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -15,30 +14,18 @@ def amount(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
     if unit == "ratio":
-        return f"{_round(value * 100)} %"
+        return percent(value)
     if unit == "ms" and round(abs(value)) >= 10_000:
-        return f"{_round(value / 1000)} s"
+        return f"{rounded(value / 1000)} s"
     if unit == "bytes":
         return _bytes(value)
-    return f"{_round(value)} {unit}".rstrip()
-
-
-def _round(value: float) -> str:
-    """Three significant digits, no exponent: 4.57, 86.2, 2,140; three decimals below 1, but never a false zero."""
-    size = abs(value)
-    if size < _NOTHING:
-        return "0"
-    if size >= 99.95:
-        return f"{value:,.0f}"
-    # A rare event is one in an hour, 0.00028/s: it must not read as none.
-    digits = 1 - math.floor(math.log10(size)) if size < 0.001 else 3 if size < 1 else 2 if size < 10 else 1
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".")
+    return f"{rounded(value)} {unit}".rstrip()
 
 
 def _bytes(value: float) -> str:
     for name in _BINARY:
         if round(abs(value)) < 1024 or name == _BINARY[-1]:
-            return f"{_round(value)} {name}"
+            return f"{rounded(value)} {name}"
         value /= 1024
     raise AssertionError("the last unit takes everything")
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from latencydoctor.percent import percent
 from latencydoctor.stack.settings_batching import BatchingSettings, read_batching
 from latencydoctor.stack.yaml_nodes import Fields
 
@@ -42,7 +43,7 @@ class CanarySettings:
     def told(self, replicas: int) -> str:
         """One line for people who did not put it there."""
         what = f"replica {replicas} tries another batching" if self.batching else f"{self.precision} is tried"
-        return f"{what}, {self.share(replicas):.0%} of the sessions"
+        return f"{what}, {percent(self.share(replicas), 0)} of the sessions"
 
 
 def read_canary(fields: Fields, batching: Fields, stable: BatchingSettings) -> CanarySettings | None:

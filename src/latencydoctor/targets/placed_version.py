@@ -17,6 +17,7 @@ from pathlib import Path
 from latencydoctor.errors import KnownError, Refused
 from latencydoctor.model.builds import MAX_DROP_RATIO, ModelBuild, files_digest
 from latencydoctor.model.effects import Effect
+from latencydoctor.percent import percent
 from latencydoctor.targets.folder import GuardedFolder
 
 VERSION = "2"
@@ -89,7 +90,9 @@ class PlacedVersion:
                 return
             build = self._find()
             if build.drop_upper_ratio >= MAX_DROP_RATIO:
-                raise Refused(f"the INT8 build may lose {build.drop_upper_ratio:.2%} of top-1", hint="Stay with fp32.")
+                raise Refused(
+                    f"the INT8 build may lose {percent(build.drop_upper_ratio, 2)} of top-1", hint="Stay with fp32."
+                )
             if odd := BUILD_FILES ^ {name for name, _, _ in build.files}:
                 raise KnownError(
                     f"{build.folder} holds other files than a build has: {', '.join(sorted(odd))}",

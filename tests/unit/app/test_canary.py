@@ -58,7 +58,7 @@ def test_five_good_windows_promote_and_follow_each_other_without_a_gap() -> None
     spans = [(window.start_s, window.end_s) for window in bedside.arms.windows]
     assert all(end == start for (_, end), (start, _) in pairwise(spans))
     assert all(end - start == 10.0 for start, end in spans)
-    assert bedside.said[0] == ("window 1: p99 120 ms, its peers 1500 ms; errors 0.00%, 0.00%; 3000 and 3000 requests")
+    assert bedside.said[0] == ("window 1: p99 120 ms, its peers 1500 ms; errors 0.00 %, 0.00 %; 3000 and 3000 requests")
     assert bedside.said[1] == "2 more windows before the first look; at least 4 more, about 40 s"
 
 

@@ -252,7 +252,7 @@ def test_a_predicted_hit_ratio_must_be_reached_within_five_points(predicted: flo
     stage = Stage(plan=replace(PLAN, predictions=(told,)))
     misses = stage.run().misses
     assert (misses == ()) is right, misses
-    assert right or misses == ("a hit ratio of 18.0% was predicted and 12.0% reached",)
+    assert right or misses == ("a hit ratio of 18.0 % was predicted and 12.0 % reached",)
 
 
 def test_a_lost_cache_is_warmed_again() -> None:

@@ -86,7 +86,7 @@ def test_a_canary_that_holds_is_promoted_and_the_full_change_is_verified(ward: T
 def test_the_canary_runs_the_whole_change_and_its_peers_what_was_there(ward: TwoWard) -> None:
     ready = treat.preview(ward.plan(), ward.staged(BETTER))
     assert isinstance(ready.stage, Stage)
-    assert ready.stage.told == "one of 2 replicas, which answers 50% of the sessions"
+    assert ready.stage.told == "one of 2 replicas, which answers 50 % of the sessions"
     # Each replica gets half of the requests, and 16 of those do not come within the wait.
     added = "canary:\n  batching:\n    timeout_micros: 100000\n    max_batch_size: 32\n    preferred_batch_size: 13\n"
     assert ready.canary_text.replace(added, "") == TWO

@@ -43,7 +43,7 @@ def test_windows_begin_after_the_backlog_has_drained_and_do_not_overlap() -> Non
         (16, 26),
         (26, 36),
     ]
-    assert said[0] == "check 1 passed: p99 120 ms, errors 0.00%"
+    assert said[0] == "check 1 passed: p99 120 ms, errors 0.00 %"
 
 
 def test_what_was_predicted_stands_beside_what_was_measured_and_batches_are_counted_from_the_change() -> None:

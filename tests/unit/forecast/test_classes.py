@@ -70,7 +70,7 @@ def test_a_prediction_says_what_was_before_and_how_it_was_reached() -> None:
     assert (vip.signal, vip.before, standard.before, shed.unit) == ("vip_p99_ms", 2900.0, None, "ratio")
     assert vip.after is not None
     assert vip.after < 300
-    assert "6.0% of them VIP" in vip.method
+    assert "6.0 % of them VIP" in vip.method
 
 
 def test_what_is_not_known_is_said() -> None:

@@ -198,4 +198,4 @@ def test_what_the_cache_answers_counts_among_the_requests_that_p99_is_of() -> No
     for signal in ("capacity_rps", "load_ratio", "low_load_p50_ms", "batch_size_mean"):
         assert half[signal] == plain[signal] or half[signal].after == plain[signal].after
     assert "simulated queue at 320 requests/s" in half["e2e_p99_ms"].method
-    assert "50% beside them answered by the cache" in half["e2e_p99_ms"].method
+    assert "50 % beside them answered by the cache" in half["e2e_p99_ms"].method

@@ -75,7 +75,7 @@ def test_three_failures_in_a_row_are_a_second_witness_and_fail_fail_pass_fail_is
 def test_clearly_more_errors_roll_back_and_a_few_by_chance_do_not() -> None:
     ruling = after(*[window(500, 500, errors=0.01, peers=0.001)] * 3)
     assert ruling.decision is Decision.ROLL_BACK
-    assert ruling.reason == "errors 1.00%, the baseline has 0.10%"
+    assert ruling.reason == "errors 1.00 %, the baseline has 0.10 %"
     assert after(*[window(500, 500, errors=1 / 600, peers=0.001)] * 3).decision is None
     assert after(*[window(500, 500, errors=0.004, peers=0.003)] * 3).decision is None
 
@@ -165,7 +165,7 @@ def test_how_many_windows_a_promotion_takes_at_least() -> None:
 def test_a_canary_that_fails_its_customers_is_not_watched_for_three_windows() -> None:
     ruling = after(window(300, 300, errors=0.2))
     assert ruling.decision is Decision.ROLL_BACK
-    assert ruling.reason == "errors 20.00%, the baseline has 0.00%"
+    assert ruling.reason == "errors 20.00 %, the baseline has 0.00 %"
     # In the incident both may fail, and a few failures more are left to the first look.
     assert after(window(300, 300, errors=0.2, peers=0.2)).decision is None
     assert after(window(300, 300, errors=0.03)).decision is None

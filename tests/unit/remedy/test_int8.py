@@ -28,7 +28,7 @@ def test_one_setting_changes_and_the_plan_says_what_was_measured() -> None:
     (serve,) = found.operations
     assert (serve.kind, serve.object, serve.after) == (OperationKind.SERVE_BUILD, int8.BUILD, build().digest)
     told = " ".join(found.grounds)
-    assert "at most 0.90% (upper 95 % bound)" in told
+    assert "at most 0.90 % (upper 95 % bound)" in told
     assert "4.0 times smaller" in told
     assert "2.50 times faster at batch 1" in told
     assert any("hit ratio starts from zero" in line for line in found.side_effects)

@@ -143,7 +143,7 @@ def test_no_instance_is_added_to_an_accelerator_that_has_no_time_left() -> None:
     busy = {"accelerator_busy_ratio": 0.93}
     found = propose(on_one_server("1"), needs(2), busy)
     assert isinstance(found, NothingToDo)
-    assert "busy 93%" in found.reason
+    assert "busy 93 %" in found.reason
     assert isinstance(propose(on_one_server("1"), needs(2), {"accelerator_busy_ratio": 0.85}), Change)
     assert isinstance(propose(on_one_server("1"), needs(2), busy, insisted=True), Change)
     assert isinstance(propose(state("1"), needs(2), busy), Change)

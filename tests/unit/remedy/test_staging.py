@@ -45,7 +45,7 @@ def test_a_canary_of_a_version_has_a_share_of_the_sessions_on_any_number_of_repl
     found = stage(fix, made, state(("inference.replicas", "1")), 0.1)
     assert isinstance(found, Stage)
     assert found.values == (("canary.precision", "int8"), ("canary.share_ratio", "0.1"))
-    assert found.told == "a version of the model answers 10% of the sessions"
+    assert found.told == "a version of the model answers 10 % of the sessions"
 
 
 @pytest.mark.parametrize(("busy", "tried"), [(0.85, True), (0.86, False)])
@@ -56,7 +56,7 @@ def test_a_version_is_not_tried_on_an_accelerator_that_both_would_queue_for(busy
     )
     found = stage(fix, made, state())
     assert isinstance(found, Stage) is tried
-    assert tried or (isinstance(found, NoCanary) and "busy 86%" in found.reason)
+    assert tried or (isinstance(found, NoCanary) and "busy 86 %" in found.reason)
 
 
 @pytest.mark.parametrize(

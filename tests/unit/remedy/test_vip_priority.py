@@ -59,8 +59,8 @@ def test_vip_is_what_is_judged_and_the_shed_are_allowed_for() -> None:
     # 320 of 364 requests/s reach the server and 160 can be served: 44 % of all are turned away.
     assert limits == {"vip_p99_ms": 500, "vip_error_ratio": 0.005, "shed_ratio": pytest.approx(0.44 + 0.15, abs=0.005)}
     assert found.instead_of == ("e2e_p99_ms",)
-    assert "about 44% of all requests" in found.side_effects[0]
-    assert "320 requests/s reach the server and 160 can be served: 200%" in found.grounds[1]
+    assert "about 44 % of all requests" in found.side_effects[0]
+    assert "320 requests/s reach the server and 160 can be served: 200 %" in found.grounds[1]
 
 
 def test_slow_executions_are_given_the_whole_slo() -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+import latencydoctor
+from latencydoctor.percent import percent
 from latencydoctor.report.units import amount, clock, instant, span
 
 
@@ -50,3 +55,18 @@ def test_times_are_utc() -> None:
     assert clock(1_800_000_000.0) == "08:00:00"
     assert instant(1_800_000_000.0) == "2027-01-15T08:00:00Z"
     assert clock(None) == "--:--:--"
+
+
+def test_every_per_cent_is_written_by_one_function() -> None:
+    written = re.compile(r":[^{}\"']*\.\d%\}")
+    source = Path(latencydoctor.__file__).parent
+    others = [path.name for path in source.rglob("*.py") if written.search(path.read_text(encoding="utf-8"))]
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    ("ratio", "decimals", "text"),
+    [(0.5, 0, "50 %"), (0.0012, 2, "0.12 %"), (0.115, None, "11.5 %"), (1.0, None, "100 %"), (0.0, None, "0 %")],
+)
+def test_a_per_cent_has_a_blank_before_its_sign(ratio: float, decimals: int | None, text: str) -> None:
+    assert percent(ratio, decimals) == text

@@ -24,7 +24,7 @@ def test_a_canary_of_batching_changes_the_last_replica_in_what_it_names() -> Non
     assert settings.of_replica(2).inference.batching == tried
     assert settings.of_replica(1) == settings
     assert settings.canary.share(2) == 0.5
-    assert settings.canary.told(2) == "replica 2 tries another batching, 50% of the sessions"
+    assert settings.canary.told(2) == "replica 2 tries another batching, 50 % of the sessions"
     assert parse(dump(settings)) == settings
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from latencydoctor.percent import percent
+
 MAX_DROP_RATIO = 0.01
 """A build whose upper bound reaches this is refused (the mission's: 1 % of top-1)."""
 
@@ -93,7 +95,7 @@ def refusal(loss: Loss) -> str:
         return f"measured on {loss.questions} held-out questions, at least {MIN_QUESTIONS} are needed"
     if loss.drop_upper_ratio >= MAX_DROP_RATIO:
         return (
-            f"top-1 drops by {loss.drop_ratio:.2%}, upper 95 % bound {loss.drop_upper_ratio:.2%}; "
-            f"refused at {MAX_DROP_RATIO:.0%}"
+            f"top-1 drops by {percent(loss.drop_ratio, 2)}, upper 95 % bound {percent(loss.drop_upper_ratio, 2)}; "
+            f"refused at {percent(MAX_DROP_RATIO, 0)}"
         )
     return ""

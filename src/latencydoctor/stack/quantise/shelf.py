@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from latencydoctor.errors import KnownError
+from latencydoctor.percent import percent
 from latencydoctor.stack import int8_build, prepare
 from latencydoctor.stack.encoder import corpus, encodings, onnx_model
 from latencydoctor.stack.quantise import build
@@ -61,7 +62,7 @@ def make_engine(tell: Tell, capability: str, python: str = "") -> dict[str, obje
     refused = refusal(loss)
     if refused:
         raise KnownError(f"no engine was built, its Q/DQ model does not pass: {refused}", hint="Stay with fp32.")
-    tell(f"{FOR_TENSORRT.name}: top-1 drops by at most {loss.drop_upper_ratio:.2%}; TensorRT builds the engine")
+    tell(f"{FOR_TENSORRT.name}: top-1 drops by at most {percent(loss.drop_upper_ratio, 2)}; TensorRT builds the engine")
     command = [python or sys.executable, "-m", "latencydoctor.stack.quantise.engine"]
     command += [str(model), str(target / "encoder.engine"), "--capability", capability]
     try:
