@@ -84,6 +84,9 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
         answered, before = _ask(sources.metrics, found, rules, course)
         parts.append(answered)
     parts += _beside_metrics(sources, rules, selection, whole)
+    if failure is not None:
+        # Last: what another source says of a signal of its own comes first.
+        parts.append(Readings(gaps=_unasked(rules, failure)))
     if failure is not None and not any(part.series or part.facts or part.log_events for part in parts):
         raise failure
     return Collected(
@@ -99,6 +102,16 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
         gaps=tuple(item for part in parts for item in part.gaps),
         baseline=baseline,
         baseline_series=before,
+    )
+
+
+def _unasked(rules: Rules, failure: CannotTell) -> tuple[Gap, ...]:
+    """Every signal that the metrics might have given, with the reason why nobody could be asked."""
+    offered = {item.signal for dialect in rules.dialects for item in dialect.signals}
+    return tuple(
+        Gap(name.id, GapReason.UNREACHABLE, failure.message, failure.hint)
+        for name in rules.signals
+        if name.id in offered
     )
 
 

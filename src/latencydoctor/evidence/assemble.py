@@ -53,7 +53,9 @@ def assemble(collected: Collected, slo: Slo, signals: Sequence[SignalName]) -> E
         incident=judgement.incident,
         measures=tuple(sorted(measures, key=lambda measure: measure.signal)),
         gaps=_gaps(
-            [*_telling(collected.gaps), *silent, *_unoffered(signals)], {measure.signal for measure in measures}, names
+            [*_telling(collected.gaps), *silent, *_unoffered(signals, collected.gaps)],
+            {measure.signal for measure in measures},
+            names,
         ),
         log_events=collected.log_events,
         dialects=collected.dialects,
@@ -84,12 +86,20 @@ def _telling(gaps: Sequence[Gap]) -> list[Gap]:
     return sorted(gaps, key=lambda gap: gap.reason not in _ASKED_IN_VAIN)
 
 
-def _unoffered(signals: Sequence[SignalName]) -> list[Gap]:
+def _unoffered(signals: Sequence[SignalName], told: Sequence[Gap]) -> list[Gap]:
     """For signals that no source said a word about; what is known of a gap comes before these."""
     made_of = dict(reversed(DERIVED_SIGNALS))
     made_of |= {course: (signal,) for course, signal in COURSES.items()}
+    away = {gap.signal for gap in told if gap.reason is GapReason.UNREACHABLE}
+    while more := {signal for signal, parts in made_of.items() if away.intersection(parts)} - away:
+        # What is made of these is away as well.
+        away |= more
     return [
-        Gap(name.id, GapReason.NOT_CONFIGURED, f"it follows from {' and '.join(made_of[name.id])}")
+        Gap(
+            name.id,
+            GapReason.UNREACHABLE if name.id in away else GapReason.NOT_CONFIGURED,
+            f"it follows from {' and '.join(made_of[name.id])}",
+        )
         if name.id in made_of
         else Gap(name.id, GapReason.NOT_CONFIGURED, "no source that was read offers it")
         for name in signals

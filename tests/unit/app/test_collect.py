@@ -201,8 +201,16 @@ def test_facts_are_asked_about_the_service_that_the_metrics_named() -> None:
 def test_a_dead_metrics_source_is_a_gap_when_others_speak() -> None:
     metrics = FakeMetrics(failure=CannotTell("Prometheus does not answer", hint="Check it."))
     found = collect(Sources(metrics, (), Logs()), RULES, request(Selection("bert")))
-    assert found.gaps == (Gap("metrics", GapReason.UNREACHABLE, "Prometheus does not answer", "Check it."),)
+    assert found.gaps[0] == Gap("metrics", GapReason.UNREACHABLE, "Prometheus does not answer", "Check it.")
     assert (found.selection, found.scrape_interval_s, found.dialects) == (Selection("bert"), None, ())
+
+
+def test_each_signal_of_a_dead_metrics_source_says_that_it_could_not_be_asked_and_why() -> None:
+    metrics = FakeMetrics(failure=CannotTell("Prometheus does not answer", hint="Check it."))
+    found = collect(Sources(metrics, (), Logs()), RULES, request())
+    why = (GapReason.UNREACHABLE, "Prometheus does not answer", "Check it.")
+    told = {gap.signal: (gap.reason, gap.detail, gap.needs) for gap in found.gaps}
+    assert told == {"metrics": why, "p99": why, "queue": why}
 
 
 def test_a_dead_metrics_source_alone_cannot_be_told() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from latencydoctor.evidence.assemble import assemble
+from latencydoctor.evidence.derived import DERIVED_SIGNALS
 from latencydoctor.evidence.series import make_grid, place
 from latencydoctor.model.configuration import Slo
 from latencydoctor.model.evidence import Evidence, Fact, Gap, GapReason, IncidentState, Measure, Proof, Window
@@ -183,3 +184,16 @@ def test_the_time_before_the_onset_beats_a_named_baseline() -> None:
     assert measure(evidence, "e2e_p99_ms").baseline == 100.0
     assert evidence.baseline_window is not None
     assert evidence.baseline_window != OUTSIDE
+
+
+def test_what_follows_from_signals_that_could_not_be_asked_is_not_said_to_be_unconfigured() -> None:
+    away = tuple(Gap(signal, GapReason.UNREACHABLE, "no answer") for signal in ("e2e_p99_ms", "queue_time_ms"))
+    derived = {signal: of for signal, of in reversed(DERIVED_SIGNALS) if "queue_time_ms" in of}
+    assert derived
+    names = (*NAMES, *(name(signal) for signal in derived))
+    evidence = assemble(replace(collected(), gaps=away), Slo(), names)
+    told = {gap.signal: gap for gap in evidence.gaps}
+    for signal, of in derived.items():
+        assert told[signal].reason is GapReason.UNREACHABLE
+        assert told[signal].detail == f"it follows from {' and '.join(of)}"
+    assert told["process_resets"].reason is GapReason.NOT_CONFIGURED
