@@ -47,6 +47,11 @@ class Batching:
         return tuple(sorted(found)) or (self.maximum,)
 
     @property
+    def largest(self) -> int:
+        """The largest batch that there can be."""
+        return self.maximum if self.enabled else 1
+
+    @property
     def size_under_load(self) -> int:
         """The batch that a backlog leaves in: without a wait a preferred size is a ceiling."""
         if not self.enabled:

@@ -118,7 +118,7 @@ def predict_classes(
     reason = load if isinstance(load, str) else known if isinstance(known, str) else ""
     if reason or isinstance(load, str) or isinstance(known, str):
         return _untold(measured, reason)
-    curve, told = known
+    curve, told = known[0], known[1] + known[0].unseen(batching.largest)
     scenario = Scenario(
         Traffic(load.rate_rps),
         curve,

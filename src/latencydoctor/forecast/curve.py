@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from latencydoctor.forecast.beyond import FLAT_RATIO, Beyond, curvature_ms
+
 NEEDED = ("compute_time_ms", "batch_size_mean", "execution_rate_eps", "accelerator_busy_ratio")
 """The signals a calibration from rates needs, all from the same window."""
+
+LARGEST = "config_max_batch_size"
+"""With it a calibration from rates knows that nothing larger was executed."""
 
 DISAGREEMENT_LIMIT = 1.15
 """How far the device's busy time may exceed the execution's own time before the two are not believed."""
@@ -30,6 +35,8 @@ BENT_RATIO = 0.05
 
 _ROUNDS = 12
 
+_LEAST_MS = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class BatchTime:
@@ -46,6 +53,8 @@ class ServiceCurve:
 
     Where measured times bend, `knots` (size, ms) hold them and the line only continues beyond the last. `error_ratio`
     is the standard error where times were measured (sizes around `centre`), `slope_error_ms` that of `item_ms`.
+    `beyond` says up to which size that was, None where the times are given, and `bend` how many standard deviations
+    larger batches are from what the line says of them.
     """
 
     host_ms: float
@@ -54,9 +63,38 @@ class ServiceCurve:
     slope_error_ms: float = 0.0
     centre: float = 0.0
     knots: tuple[tuple[int, float], ...] = ()
+    beyond: Beyond | None = None
+    bend: float = 0.0
 
     def batch_ms(self, size: float) -> float:
         """How long an execution of this many requests takes."""
+        line_ms = self._line_ms(size)
+        if self.beyond is None or not self.bend:
+            return line_ms
+        return self.beyond.likely_ms(size, line_ms, self._line_ms(self.beyond.largest), self.bend)
+
+    def unseen(self, largest: int) -> str:
+        """Words to append on batches up to this size that were never seen; empty where all were."""
+        if self.beyond is None or largest <= self.beyond.largest:
+            return ""
+        return self.beyond.words
+
+    def reach(self, size: float) -> tuple[float, float]:
+        """The times that 95 % of likely curves lie between at this size, as factors of what this one says.
+
+        The line's standard error at a size is that of its level and that of its slope, times the distance from the
+        centre (Draper and Smith, "Applied Regression Analysis", 3rd ed. 1998, section 3.1), added up here; beyond the
+        largest size that was seen comes how the curve may go on.
+        """
+        line_ms = self._line_ms(size)
+        error = self.error_ratio + abs(self.slope_error_ms * (size - self.centre) / max(line_ms, _LEAST_MS))
+        reach = min(0.9, 2 * error)
+        if self.beyond is None or line_ms <= 0:
+            return 1 - reach, 1 + reach
+        best_ms, worst_ms = self.beyond.edges_ms(size, line_ms, self._line_ms(self.beyond.largest))
+        return (1 - reach) * (best_ms / line_ms), (1 + reach) * (worst_ms / line_ms)
+
+    def _line_ms(self, size: float) -> float:
         if not self.knots:
             return self.host_ms + self.item_ms * size
         if size <= self.knots[0][0] or len(self.knots) == 1:
@@ -76,10 +114,12 @@ class ServiceCurve:
             item_ms=self.item_ms * factor,
             slope_error_ms=self.slope_error_ms * factor,
             knots=tuple((size, took_ms * factor) for size, took_ms in self.knots),
+            beyond=self.beyond and replace(self.beyond, curvature_ms=self.beyond.curvature_ms * factor),
         )
 
-    def shifted(self, level: float, slope: float) -> ServiceCurve:
-        """A curve that is as likely: so many standard errors slower, and so many steeper around `centre`."""
+    def shifted(self, level: float, slope: float, bend: float = 0.0) -> ServiceCurve:
+        """A curve that is as likely: so many standard errors slower, so many steeper around `centre`, and so many
+        deviations slower where no batch was seen."""
         tilt_ms = slope * self.slope_error_ms
         item_ms = max(0.0, self.item_ms + tilt_ms)
         tilt_ms = item_ms - self.item_ms
@@ -88,6 +128,7 @@ class ServiceCurve:
             host_ms=max(0.0, self.host_ms - tilt_ms * self.centre),
             item_ms=item_ms,
             knots=tuple((size, max(0.1 * took, took + tilt_ms * (size - self.centre))) for size, took in self.knots),
+            bend=bend,
         )
         return tilted.scaled(max(0.1, 1 + level * self.error_ratio))
 
@@ -117,8 +158,10 @@ def calibrate(measured: Mapping[str, float]) -> ServiceCurve | str:
         max(0.0, execution_ms - device_ms),
         item_ms,
         # The device's share is known as badly as its utilisation is, and everything away from this size follows it.
+        # Beside the mean there were batches of up to about twice its size, as far as the settings in effect allow them.
         slope_error_ms=item_ms * 2 * RATES_ERROR_RATIO,
         centre=size,
+        beyond=Beyond(1, max(size, min(2 * size, measured.get(LARGEST, size))), counted=False),
     )
 
 
@@ -139,7 +182,11 @@ def fit(times: Sequence[BatchTime]) -> ServiceCurve | str:
     for _ in range(_ROUNDS):
         weights = _reweighted(held, host_ms, item_ms)
         host_ms, item_ms = _line(held, weights)
-    curve = _with_errors(held, weights, ServiceCurve(host_ms, item_ms))
+    points = [(item.size, item.mean_ms, item.executions) for item in held]
+    smallest, largest = held[0].size, held[-1].size
+    flat = item_ms * (largest - smallest) < FLAT_RATIO * (host_ms + item_ms * largest)
+    seen = Beyond(smallest, largest, curvature_ms(points), flat)
+    curve = _with_errors(held, weights, ServiceCurve(host_ms, item_ms, beyond=seen))
     return _bent(held, curve) if _misses(held, weights, curve) > BENT_RATIO and len(held) > 3 else curve
 
 

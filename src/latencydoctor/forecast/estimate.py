@@ -85,23 +85,20 @@ def capacity_band(scenario: Scenario) -> Band:
     """Requests/s at the server that can be sustained, as well as the curve is known at the size a backlog leaves in."""
     size = scenario.batching.size_under_load
     value = capacity_rps(scenario.curve, scenario.batching, scenario.instances)
-    error = scenario.curve.error_ratio + abs(
-        scenario.curve.slope_error_ms * (size - scenario.curve.centre) / max(scenario.curve.batch_ms(size), 1e-9)
-    )
-    reach = min(0.9, 2 * error)
-    return Band(value, value / (1 + reach), value / (1 - reach))
+    quicker, slower = scenario.curve.reach(size)
+    return Band(value, value / slower, value / quicker)
 
 
 def drawn(scenario: Scenario, draws: int) -> list[Scenario]:
     """As many scenarios that are as likely. Normal quantiles, each parameter's in its own order, so that few do."""
     quantiles = [NormalDist().inv_cdf((number + 0.5) / draws) for number in range(draws)]
     dice = random.Random(SEED)
-    levels, slopes, rates = (dice.sample(quantiles, draws) for _ in range(3))
+    levels, slopes, rates, bends = (dice.sample(quantiles, draws) for _ in range(4))
     return [
-        replace(scenario, curve=scenario.curve.shifted(level, slope)).at_rate(
+        replace(scenario, curve=scenario.curve.shifted(level, slope, bend)).at_rate(
             scenario.traffic.rate_rps * (1 + rate * RATE_ERROR_RATIO)
         )
-        for level, slope, rate in zip(levels, slopes, rates, strict=True)
+        for level, slope, rate, bend in zip(levels, slopes, rates, bends, strict=True)
     ]
 
 

@@ -129,7 +129,7 @@ def simulate(scenario: Scenario, requests: int = REQUESTS, seed: int = SEED) -> 
 
 
 def _served(scenario: Scenario, arrivals: list[float], seed: int) -> Server:
-    times_ms = scenario.curve.table_ms(scenario.batching.maximum if scenario.batching.enabled else 1)
+    times_ms = scenario.curve.table_ms(scenario.batching.largest)
     if scenario.vip_ratio > 0 and scenario.batching.enabled:
         dice = random.Random(seed + 1)
         first = [dice.random() < scenario.vip_ratio for _ in arrivals]

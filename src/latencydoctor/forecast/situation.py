@@ -112,7 +112,9 @@ def scenario(known: Situation, rate_rps: float, batching: Batching) -> tuple[Sce
         hit_ratio=known.hit_ratio,
         outside_ms=outside_ms(known.measured, known.baseline),
     )
-    return replace(one, traffic=replace(_traffic(known, one), rate_rps=rate_rps)), curve[1]
+    return replace(one, traffic=replace(_traffic(known, one), rate_rps=rate_rps)), curve[1] + curve[0].unseen(
+        batching.largest
+    )
 
 
 def _traffic(known: Situation, one: Scenario) -> Traffic:

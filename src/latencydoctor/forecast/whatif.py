@@ -63,7 +63,7 @@ def predict(
     if isinstance(known, str):
         reason = f"not predicted: {known}"
         return tuple(Prediction(name, unit, None, None, None, None, reason) for name, unit in _FORMS)
-    curve, told = known
+    curve, told = known[0], known[1] + known[0].unseen(after.largest)
     front = front_of(measured) if front is None else front
     whole = Scenario(Traffic(arrival_rps or 0.0), curve, after, has, outside_ms=front.outside_ms)
     base = replace(whole.at_rate(whole.traffic.rate_rps / will), curve=curve.scaled(1 / speedup))

@@ -97,20 +97,25 @@ def bear_witness(seen: Seen, knob: Knob, good: Batching = GOOD) -> Testimony:
     if explained is not None and explained < EXPLAINS_SHARE * measured and before.load_ratio < AT_THE_LIMIT:
         reason = f"a queue explains {explained:,.0f} of the {measured:,.0f} ms measured: something else makes it slow"
         return Testimony(knob, Answer.UNKNOWN, reason, measured, explained)
-    return _judged(seen, knob, measured, explained, _estimate(undone))
+    unseen = undone.curve.unseen(undone.batching.largest) if undone.batching != present.batching else ""
+    return _judged(seen, knob, measured, explained, _estimate(undone), unseen)
 
 
-def _judged(seen: Seen, knob: Knob, measured: float, explained: float | None, after: Estimate) -> Testimony:
+def _judged(
+    seen: Seen, knob: Knob, measured: float, explained: float | None, after: Estimate, unseen: str
+) -> Testimony:
     usual = seen.baseline.get("e2e_p99_ms")
     limit_ms = max(seen.slo_ms, WITHIN_BASELINE * usual) if usual is not None else seen.slo_ms
     if after.p99_ms is None:
-        reason = f"with the {knob.value} set back: {after.unstable}"
-        return Testimony(knob, Answer.NO, reason, measured, explained, None, limit_ms)
+        reason = f"with the {knob.value} set back: {after.unstable}{unseen}"
+        # Where it may carry the load or may not, nothing speaks against the suspicion.
+        answer = Answer.NO if after.load_ratio >= 1 else Answer.UNKNOWN
+        return Testimony(knob, answer, reason, measured, explained, None, limit_ms)
     band = after.p99_ms
     high = "no bound" if band.high is None else f"{band.high:,.0f} ms"
     reason = (
         f"with the {knob.value} set back p99 is expected at {band.value:,.0f} ms ({band.low:,.0f} ms to {high}), "
-        f"measured {measured:,.0f} ms, limit {limit_ms:,.0f} ms"
+        f"measured {measured:,.0f} ms, limit {limit_ms:,.0f} ms{unseen}"
     )
     if band.high is not None and band.high <= limit_ms:
         answer = Answer.YES

@@ -45,7 +45,10 @@ def test_other_settings_stand_beside_those_in_effect() -> None:
     assert after.load_ratio == pytest.approx(250 / 615.4, rel=0.01)
     assert found.measured_p99_ms == 2140.0
     assert found.simulated
-    assert found.basis[0] == "an execution takes 20.0 ms + 1.00 ms a request, fitted to 180 executions of 3 batch sizes"
+    assert found.basis[0] == (
+        "an execution takes 20.0 ms + 1.00 ms a request, fitted to 180 executions of 3 batch sizes; "
+        "batches above 8 were never seen"
+    )
     assert found.basis[1] == "arrivals independent of each other, 3.0 ms outside the server"
     assert not any("rates" in note for note in found.notes)
 
@@ -97,6 +100,10 @@ def test_levels_are_asked_for_by_their_share() -> None:
 def test_a_capacity_question() -> None:
     found = forecast(SCENE, Question(values=GOOD, times=5.0, slo_ms=1_000.0))
     assert found.rows == ()
+    # Three carry it by the line, but batches of 32 were never seen.
+    assert [one.replicas for one in found.sizing] == [4]
+    known = replace(SCENE, times=(*SCENE.times, BatchTime(32, 60, 52.0)))
+    found = forecast(known, Question(values=GOOD, times=5.0, slo_ms=1_000.0))
     assert [one.replicas for one in found.sizing] == [3]
 
 

@@ -63,7 +63,8 @@ def test_more_than_batching_can_carry_is_said() -> None:
 
 
 def test_near_the_limit_the_upper_end_is_open() -> None:
-    p99 = predicted(590.0)["e2e_p99_ms"]
+    """Earlier than that of what was measured: batches above 8 were not."""
+    p99 = predicted(440.0)["e2e_p99_ms"]
     assert p99.after is not None
     assert p99.high is None
 

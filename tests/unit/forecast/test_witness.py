@@ -25,6 +25,7 @@ def test_failed_batching_undone_brings_latency_back() -> None:
     assert told.undone_p99_ms == pytest.approx(113.0, rel=0.15)
     assert (told.measured_p99_ms, told.limit_ms) == (2300.0, 1000.0)
     assert "with the batching set back p99 is expected at 1" in told.reason
+    assert told.reason.endswith("limit 1,000 ms; batches above 8 were never seen")
 
 
 def test_where_batching_already_is_good_setting_it_back_is_not_enough() -> None:
@@ -38,8 +39,15 @@ def test_where_batching_already_is_good_setting_it_back_is_not_enough() -> None:
 
 def test_a_larger_maximum_than_the_floor_is_kept() -> None:
     """650/s are more than batches of 32 can carry, and less than those of 64."""
-    seen = replace(SEEN, now=NOW | {"request_rate_rps": 650.0}, batching=Batching(True, 8, 64, 0.0))
+    now, times = NOW | {"request_rate_rps": 650.0}, (*TIMES, BatchTime(64, 60, 84.0))
+    seen = replace(SEEN, now=now, batching=Batching(True, 8, 64, 0.0), times=times)
     assert bear_witness(seen, Knob.BATCHING).answer is Answer.YES
+
+
+def test_a_load_that_batches_never_seen_may_carry_or_not_speaks_neither_way() -> None:
+    told = bear_witness(replace(SEEN, now=NOW | {"request_rate_rps": 600.0}), Knob.BATCHING)
+    assert told.answer is Answer.UNKNOWN
+    assert "the load cannot be told from the limit; batches above 8 were never seen" in told.reason
 
 
 def test_a_rate_undone() -> None:
