@@ -74,8 +74,6 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
     baseline = _whole_windows(request.baseline, window_s)
     parts: list[Readings] = []
     before: tuple[Series, ...] = ()
-    if failure is not None:
-        parts.append(Readings(gaps=(Gap("metrics", GapReason.UNREACHABLE, failure.message, failure.hint),)))
     if found is not None and sources.metrics is not None:
         parts.append(Readings(gaps=(*found.gaps, *_staleness(found, now_s), *_clocks(found)), queries=found.queries))
         # Sums over two Prometheus servers that scrape the same targets would count everything twice.
@@ -83,10 +81,8 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
         course = Course(one, whole, window_s, _server_label(found, rules, selection), baseline)
         answered, before = _ask(sources.metrics, found, rules, course)
         parts.append(answered)
-    parts += _beside_metrics(sources, rules, selection, whole)
-    if failure is not None:
-        # Last: what another source says of a signal of its own comes first.
-        parts.append(Readings(gaps=_unasked(rules, failure)))
+    # What another source says of a signal of its own comes before what the metrics might have said of it.
+    parts += [*_beside_metrics(sources, rules, selection, whole), Readings(gaps=_unasked(rules, failure))]
     if failure is not None and not any(part.series or part.facts or part.log_events for part in parts):
         raise failure
     return Collected(
@@ -105,14 +101,13 @@ def collect(sources: Sources, rules: Rules, request: CollectRequest) -> Collecte
     )
 
 
-def _unasked(rules: Rules, failure: CannotTell) -> tuple[Gap, ...]:
-    """Every signal that the metrics might have given, with the reason why nobody could be asked."""
+def _unasked(rules: Rules, failure: CannotTell | None) -> tuple[Gap, ...]:
+    """The metrics and every signal that they might have given, with the reason why they could not be asked."""
+    if failure is None:
+        return ()
     offered = {item.signal for dialect in rules.dialects for item in dialect.signals}
-    return tuple(
-        Gap(name.id, GapReason.UNREACHABLE, failure.message, failure.hint)
-        for name in rules.signals
-        if name.id in offered
-    )
+    names = ("metrics", *(name.id for name in rules.signals if name.id in offered))
+    return tuple(Gap(name, GapReason.UNREACHABLE, failure.message, failure.hint) for name in names)
 
 
 def _beside_metrics(sources: Sources, rules: Rules, selection: Selection, whole: Window) -> list[Readings]:
