@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Verification
 from latencydoctor.report.foreign import clean
+from latencydoctor.report.listing import show_lines
 from latencydoctor.report.reached import batches_line, sizes_line, why_outside
-from latencydoctor.report.units import amount, clock, instant
+from latencydoctor.report.units import amount, clock, instant, told_apart
 from latencydoctor.report.wording import name
+
+_AIMS = ("vip_p99_ms", "e2e_p99_ms")
+"""What a fix is there to lower: where VIP requests go first, theirs."""
 
 MOST_SIZES = 8
 """A batcher that fills batches by chance runs dozens of sizes; these say where most of the executions lie."""
@@ -31,6 +34,8 @@ def show_plan(plan: Plan, console: Console) -> None:
     _diff("settings", plan.diff, console)
     _diff("compiled server configuration", plan.compiled_diff, console)
     _predictions(plan, console)
+    if why := no_gain(plan):
+        console.print(Text(why, style="bold yellow"))
     for effect in plan.side_effects:
         console.print(Text(f"side effect: {clean(effect)}", style="yellow"))
     demands = ", ".join(f"{name(one.signal)} ≤ {amount(one.at_most, one.unit)}" for one in plan.requirements)
@@ -71,6 +76,16 @@ def _predictions(plan: Plan, console: Console) -> None:
         )
         if one.method != next_method:
             console.print(Text(f"  by {clean(one.method)}", style="dim"))
+
+
+def no_gain(plan: Plan) -> str:
+    """That what the plan is for is not expected to get better, in one sentence; empty where it is, or is not known."""
+    aims = [one for signal in _AIMS for one in plan.predictions if one.signal == signal]
+    for one in aims[:1]:
+        if one.before is not None and one.after is not None and one.after >= one.before:
+            before, after = told_apart(one.before, one.after, one.unit)
+            return f"NO GAIN PREDICTED: {name(one.signal)} is not expected to fall ({before} → {after})"
+    return ""
 
 
 def show_verification(verification: Verification, console: Console) -> None:
@@ -129,12 +144,15 @@ def by_priority(check: Check) -> tuple[str, ...]:
 
 
 def show_runs(runs: Iterable[RunSummary], console: Console) -> None:
-    """Runs, newest first."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("run", "what", "fix", "state", "started (UTC)"):
-        table.add_column(title, no_wrap=True)
-    for run in runs:
-        what = f"rollback of {run.of}" if run.of else run.kind
-        state = f"{run.state.value}{', DAMAGED' if run.damage else ''}"
-        table.add_row(run.run_id, what, run.fix, state, instant(run.started_s))
-    console.print(table)
+    """Runs, newest first; names are whole, since `rollback` and `runs show` are given them."""
+    rows = [
+        (
+            run.run_id,
+            f"{run.state.value}{', DAMAGED' if run.damage else ''}",
+            run.fix,
+            instant(run.started_s),
+            f"rollback of {run.of}" if run.of else run.kind,
+        )
+        for run in runs
+    ]
+    show_lines(rows, console, head=("run", "state", "fix", "started (UTC)", "what"))

@@ -11,28 +11,29 @@ from latencydoctor.forecast.estimate import Band, Estimate
 from latencydoctor.report.foreign import clean
 from latencydoctor.report.units import amount
 
+_TITLES = ("settings", "replicas", "rate", "p50", "p95", "p99", "load", "capacity")
+_WIDE = 110
+
 
 def show_rows(rows: list[tuple[str, int, Estimate]], console: Console) -> None:
-    """One line a forecast: what is set, the rate, percentiles, how much of the capacity is used."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("settings", "replicas", "rate", "p50", "p95", "p99", "load", "capacity"):
-        table.add_column(title, justify="left" if title == "settings" else "right")
+    """One line a forecast: what is set, the rate, percentiles, how much of the capacity is used.
+
+    On a narrow screen what is set stands in a line above the figures: beside them neither could be read.
+    """
+    lines: list[tuple[str, ...]] = []
+    styles: list[str] = []
     levels: list[Text] = []
     for settings, replicas, one in rows:
         capacity = amount(one.capacity_rps.value, "/s")
         head = (clean(settings), str(replicas), amount(one.rate_rps, "/s"))
         if one.p99_ms is None:
-            table.add_row(*head, "-", "-", "no bound", amount(one.load_ratio, "ratio"), capacity, style="red")
+            lines.append((*head, "-", "-", "no bound", amount(one.load_ratio, "ratio"), capacity))
+            styles.append("red")
             levels.append(Text(f"{amount(one.rate_rps, 'requests/s')}: {clean(one.unstable)}", style="red"))
             continue
-        table.add_row(
-            *head,
-            value(one.p50_ms),
-            value(one.p95_ms),
-            with_interval(one.p99_ms),
-            amount(one.load_ratio, "ratio"),
-            capacity,
-        )
+        figures = (value(one.p50_ms), value(one.p95_ms), with_interval(one.p99_ms))
+        lines.append((*head, *figures, amount(one.load_ratio, "ratio"), capacity))
+        styles.append("")
         if one.vip_p99_ms is not None:
             levels.append(
                 Text(
@@ -40,9 +41,31 @@ def show_rows(rows: list[tuple[str, int, Estimate]], console: Console) -> None:
                     f"of the others {with_interval(one.standard_p99_ms)}"
                 )
             )
-    console.print(table)
+    if console.width < _WIDE:
+        _stacked(lines, styles, console)
+    else:
+        _side_by_side(lines, styles, console)
     for line in levels:
         console.print(line)
+
+
+def _side_by_side(lines: list[tuple[str, ...]], styles: list[str], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in _TITLES:
+        table.add_column(title, justify="left" if title == "settings" else "right")
+    for line, style in zip(lines, styles, strict=True):
+        table.add_row(*line, style=style)
+    console.print(table)
+
+
+def _stacked(lines: list[tuple[str, ...]], styles: list[str], console: Console) -> None:
+    figures = [_TITLES[1:], *(line[1:] for line in lines)]
+    widths = [max(map(len, column)) for column in zip(*figures, strict=True)]
+    rows = [" ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in figures]
+    console.print(Text(rows[0], style="bold"))
+    for line, row, style in zip(lines, rows[1:], styles, strict=True):
+        console.print(Text(line[0], style=style))
+        console.print(Text(row, style=style))
 
 
 def show_sizing(found: Sizing, console: Console) -> None:

@@ -30,15 +30,19 @@ class Entry:
 
 
 def show_list(entries: Sequence[Entry], console: Console) -> None:
-    """One line an entry, however long: a pipe must not see one broken, and a terminal breaks lines itself."""
-    rows = []
-    for entry in entries:
-        title = f"{entry.title} ({entry.note})" if entry.note else entry.title
-        rows.append([clean(text) for text in (entry.kind, entry.id, entry.level, entry.status, title)])
-    widths = [max((cell_len(row[column]) for row in rows), default=0) for column in range(4)]
-    for row in rows:
-        cells = [set_cell_size(text, width) for text, width in zip(row, widths, strict=False)]
-        console.print(plain("  ".join([*cells, row[4]]), limit=LONGEST_LINE), soft_wrap=True)
+    """One line an entry: kind, id, level, status, title."""
+    told = ((one, f"{one.title} ({one.note})" if one.note else one.title) for one in entries)
+    show_lines([(entry.kind, entry.id, entry.level, entry.status, title) for entry, title in told], console)
+
+
+def show_lines(rows: Sequence[Sequence[str]], console: Console, head: Sequence[str] = ()) -> None:
+    """One line a row, however long: a pipe must not see one broken, nor a terminal an id that is cut."""
+    cleaned = [[clean(text) for text in row] for row in ([head] if head else []) + list(rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cleaned, strict=True)]
+    for index, row in enumerate(cleaned):
+        cells = [set_cell_size(text, width) for text, width in zip(row[:-1], widths, strict=False)]
+        style = "bold" if head and index == 0 else ""
+        console.print(plain("  ".join([*cells, row[-1]]), style=style, limit=LONGEST_LINE), soft_wrap=True)
 
 
 def show_page(facts: Sequence[Fact], console: Console) -> None:

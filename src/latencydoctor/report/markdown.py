@@ -12,7 +12,7 @@ from latencydoctor.model.evidence import IncidentState
 from latencydoctor.model.incident import IncidentRecord, LoadWindow, TimelineEntry
 from latencydoctor.model.reached import BatchesRun
 from latencydoctor.model.remedy import Plan, Verification
-from latencydoctor.report.change import by_priority
+from latencydoctor.report.change import by_priority, no_gain
 from latencydoctor.report.foreign import clean, markdown
 from latencydoctor.report.markdown_canary import canary
 from latencydoctor.report.markdown_postmortem import follow_up, impact
@@ -128,7 +128,12 @@ def _ledger(result: Diagnosis) -> list[str]:
         for row in result.ledger
         if row.mean_ms is not None
     ]
-    return ["## Where the time goes (means)", "", *table(("part", "now", "baseline", "share"), rows)] if rows else []
+    if not rows:
+        return []
+    over = any((row.share_ratio or 0.0) < 0 for row in result.ledger)
+    note = ["Parts make up more than the whole: each is a mean of the requests that meet it, and some skip parts.", ""]
+    shown = table(("part", "now", "baseline", "share"), rows)
+    return ["## Where the time goes (means)", "", *shown, *(note if over else ())]
 
 
 def _logs(result: Diagnosis) -> list[str]:
@@ -193,6 +198,8 @@ def _plan(plan: Plan, verification: Verification | None) -> list[str]:
     if rows:
         titles = ("signal", "before", "predicted", "interval", "reached", "method")
         lines += ["Predicted effect, and what verification measured of it:", "", *table(titles, rows)]
+    if gain := no_gain(plan):
+        lines += [f"**{gain}**", ""]
     if verification is not None and (why := why_outside(verification.reached)):
         lines += ["", f"Why p99 lies outside its interval: {why}.", ""]
     return lines

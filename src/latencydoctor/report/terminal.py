@@ -14,7 +14,7 @@ from latencydoctor.report.onset import on_screen
 from latencydoctor.report.suspects import beside_the_cause
 from latencydoctor.report.terminal_block import LABEL_WIDTH, block, line
 from latencydoctor.report.units import amount, clock, day, span
-from latencydoctor.report.wording import before, compared, name, undone
+from latencydoctor.report.wording import PARTS_OVERLAP, before, compared, name, undone
 
 _STATE_STYLE = {
     IncidentState.HEALTHY: "bold green",
@@ -163,7 +163,10 @@ def _ledger(rows: tuple[LedgerRow, ...], verbose: bool) -> RenderableType:
             continue
         share = max(0.0, min(1.0, row.share_ratio or 0.0))
         was = f"before {amount(row.baseline_ms, 'ms')}" if row.baseline_ms is not None else ""
-        table.add_row(row.part, amount(row.mean_ms, "ms"), was, Text("█" * round(share * _BAR_WIDTH), style="blue"))
+        bar = Text("█" * round(share * _BAR_WIDTH), style="blue")
+        if (row.share_ratio or 0.0) < 0:
+            bar = Text(PARTS_OVERLAP, style="dim")
+        table.add_row(row.part, amount(row.mean_ms, "ms"), was, bar)
     return table
 
 

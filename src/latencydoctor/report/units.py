@@ -7,25 +7,39 @@ from datetime import UTC, datetime
 from latencydoctor.percent import percent, rounded
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+_FINEST = 6
+"""Two figures that are the same to so many further digits are the same."""
 
 
-def amount(value: float | None, unit: str) -> str:
-    """A value with its unit; ratios (unit `ratio`) become per cent, absent values a dash."""
+def amount(value: float | None, unit: str, finer: int = 0) -> str:
+    """A value with its unit; ratios (unit `ratio`) become per cent, absent values a dash.
+
+    `finer` is how many digits more than usual are shown.
+    """
     if value is None:
         return "-"
     if unit == "ratio":
-        return percent(value)
+        return percent(value, finer=finer)
     if unit == "ms" and round(abs(value)) >= 10_000:
-        return f"{rounded(value / 1000)} s"
+        return f"{rounded(value / 1000, finer)} s"
     if unit == "bytes":
-        return _bytes(value)
-    return f"{rounded(value)} {unit}".rstrip()
+        return _bytes(value, finer)
+    return f"{rounded(value, finer)} {unit}".rstrip()
 
 
-def _bytes(value: float) -> str:
+def told_apart(value: float, other: float, unit: str) -> tuple[str, str]:
+    """Two figures that are compared, with as many digits as it takes to see which is more: 85.01 % beside 85 %."""
+    for finer in range(_FINEST):
+        told = amount(value, unit, finer), amount(other, unit, finer)
+        if told[0] != told[1]:
+            return told
+    return amount(value, unit), amount(other, unit)
+
+
+def _bytes(value: float, finer: int) -> str:
     for name in _BINARY:
         if round(abs(value)) < 1024 or name == _BINARY[-1]:
-            return f"{rounded(value)} {name}"
+            return f"{rounded(value, finer)} {name}"
         value /= 1024
     raise AssertionError("the last unit takes everything")
 

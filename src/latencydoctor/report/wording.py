@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from latencydoctor.model.diagnosis import Answer, Candidate, Finding, Forecasted
-from latencydoctor.report.units import amount
+from latencydoctor.report.units import amount, told_apart
 
 _NAMES = {
     "e2e_p99_ms": "p99 latency",
@@ -48,6 +48,9 @@ _NAMES = {
     "settings_generation": "settings generation",
     "settings_error": "failed settings",
 }
+PARTS_OVERLAP = "some requests skip parts"
+"""Why parts of the mean time can make up more than the whole: each is a mean of those that meet it."""
+
 _UNIT = re.compile(r"_(ms|ratio|eps|rps|ips|bytes|s|c|w)$")
 """The value beside the name says its unit."""
 
@@ -72,7 +75,11 @@ def compared(finding: Finding) -> str:
     if finding.threshold is None:
         return value
     signs = _REFUTED if finding.answer is Answer.NO else _WORDS
-    return f"{value} {signs.get(finding.comparison, finding.comparison)} {amount(finding.threshold, finding.unit)}"
+    sign = signs.get(finding.comparison, finding.comparison)
+    if finding.value is None:
+        return f"{value} {sign} {amount(finding.threshold, finding.unit)}"
+    value, threshold = told_apart(finding.value, finding.threshold, finding.unit)
+    return f"{value} {sign} {threshold}"
 
 
 def before(finding: Finding) -> str:

@@ -227,3 +227,19 @@ def test_figures_of_the_whole_incident_are_told_from_those_of_the_last_windows()
     assert found.cause is not None
     without = replace(found, cause=replace(found.cause, symptoms=()))
     assert "over the incident" not in screen(without, 200)
+
+
+def test_a_negative_rest_says_why_the_parts_are_more_than_the_whole() -> None:
+    parts = {"network_time_ms": 2.0, "queue_time_ms": 930.0, "compute_time_ms": 28.0}
+    numbers = values(BACKLOG | parts | {"e2e_mean_ms": 864.0, "e2e_p99_ms": 2140.0}, BASELINE)
+    found = diagnose(evidence(*numbers), KNOWLEDGE)
+    (row,) = (line for line in screen(found).splitlines() if "unexplained" in line)
+    assert row.endswith("some requests skip parts")
+    assert "Parts make up more than the whole" in markdown.diagnosis(found)
+    none_left = diagnose(evidence(*values(BACKLOG | parts | {"e2e_mean_ms": 1000.0}, BASELINE)), KNOWLEDGE)
+    assert "Parts make up more" not in markdown.diagnosis(none_left)
+
+
+def test_a_value_beside_its_threshold_is_never_rounded_to_it() -> None:
+    near = values(BACKLOG | {"queue_time_ms": 50.004}, BASELINE)
+    assert "50.004 ms > 50 ms" in screen(diagnose(evidence(*near), KNOWLEDGE), 120)

@@ -76,3 +76,18 @@ def test_simulated_is_said_to_be() -> None:
 
 def test_absent_values_are_dashes() -> None:
     assert report.value(None) == report.with_interval(None) == "-"
+
+
+def test_on_a_narrow_screen_the_figures_stand_whole_below_what_is_set() -> None:
+    text = io.StringIO()
+    settings = "as it is: at most 8, preferred 8, waits 0 ms"
+    console = Console(file=text, width=80, color_system=None, markup=False, highlight=False)
+    report.show_rows([(settings, 1, STABLE), ("max_batch_size 32", 40, UNSTABLE)], console)
+    rows = text.getvalue().splitlines()
+    assert rows[0].split() == ["replicas", "rate", "p50", "p95", "p99", "load", "capacity"]
+    assert rows[1] == settings
+    assert "105 ms (90 ms to no bound)" in rows[2]
+    assert rows[2].endswith(" 615 /s")
+    assert rows[3] == "max_batch_size 32"
+    assert "no bound" in rows[4]
+    assert max(map(len, rows)) <= 80

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from latencydoctor.model.remedy import Prediction
 from latencydoctor.report import change
+from latencydoctor.report.markdown import incident
 from tests.unit.app.test_drill import PLAN
+from tests.unit.report.test_markdown_postmortem import record
 
 
 def shown(*predictions: Prediction) -> list[str]:
@@ -34,3 +37,30 @@ def test_how_several_in_a_row_were_reached_is_said_once() -> None:
         "predicted capacity: not computed, not predicted: nothing is known",
     ]
     assert shown() == []
+
+
+P99 = Prediction("e2e_p99_ms", "ms", 112.0, 112.0, 96.0, 134.0, "simulated queue")
+VIP = replace(P99, signal="vip_p99_ms", before=3000.0, after=181.0)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "told"),
+    [
+        ((P99,), "NO GAIN PREDICTED: p99 latency is not expected to fall (112 ms → 112 ms)"),
+        ((replace(P99, after=112.4),), "NO GAIN PREDICTED: p99 latency is not expected to fall (112 ms → 112.4 ms)"),
+        ((replace(P99, after=60.0),), ""),
+        ((replace(P99, after=None),), ""),
+        ((replace(P99, before=None),), ""),
+        ((replace(P99, after=400.0), VIP), ""),
+        ((), ""),
+    ],
+)
+def test_a_plan_that_is_not_expected_to_help_says_so(predictions: tuple[Prediction, ...], told: str) -> None:
+    plan = replace(PLAN, predictions=predictions)
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    change.show_plan(plan, console)
+    assert isinstance(console.file, io.StringIO)
+    shown_lines = [line for line in console.file.getvalue().splitlines() if "NO GAIN" in line]
+    assert shown_lines == ([told] if told else [])
+    written = [line for line in incident(replace(record(), plan=plan)).splitlines() if "NO GAIN" in line]
+    assert written == ([f"**{told}**"] if told else [])

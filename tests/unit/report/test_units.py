@@ -9,7 +9,7 @@ import pytest
 
 import latencydoctor
 from latencydoctor.percent import percent
-from latencydoctor.report.units import amount, clock, instant, span
+from latencydoctor.report.units import amount, clock, instant, span, told_apart
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,20 @@ def test_every_per_cent_is_written_by_one_function() -> None:
 )
 def test_a_per_cent_has_a_blank_before_its_sign(ratio: float, decimals: int | None, text: str) -> None:
     assert percent(ratio, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "unit", "expected"),
+    [
+        (0.850004, 0.85, "ratio", ("85.0004 %", "85 %")),
+        (1000.4, 1000.0, "ms", ("1,000.4 ms", "1,000 ms")),
+        (12_000_100.0, 12_000_000.0, "ms", ("12,000.1 s", "12,000 s")),
+        (1024.2**3, 1024.0**3, "bytes", ("1.001 GiB", "1 GiB")),
+        (930.28, 50.0, "ms", ("930 ms", "50 ms")),
+        (2.0, 2.0, "requests", ("2 requests", "2 requests")),
+    ],
+)
+def test_what_is_compared_never_reads_as_the_same_when_it_is_not(
+    value: float, other: float, unit: str, expected: tuple[str, str]
+) -> None:
+    assert told_apart(value, other, unit) == expected
