@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import requests
 
-from latencydoctor.evidence.redact import HIDDEN
+from latencydoctor.evidence.redact_parts import HIDDEN
 
 SHORTEST_HIDDEN = 4
 """A shorter word is no secret, and taking it out of a message would only garble it."""
