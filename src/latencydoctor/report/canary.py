@@ -30,7 +30,8 @@ def show_stage(stage: Stage | NoCanary, console: Console) -> None:
 
 def show_trial(trial: CanaryTrial, console: Console) -> None:
     """Every window and the decision."""
-    console.print(Text(f"canary: {_KINDS.get(trial.kind, '')}, {amount(trial.share_ratio, 'ratio')} of the sessions"))
+    who = f"{_KINDS.get(trial.kind, '')}, {amount(trial.share_ratio, 'ratio')} of the sessions"
+    console.print(Text(f"canary: {who}; times in UTC"))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in TITLES:
         table.add_column(title, no_wrap=True, justify="left" if title == "window" else "right")

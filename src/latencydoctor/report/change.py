@@ -39,7 +39,7 @@ def show_plan(plan: Plan, console: Console) -> None:
     for effect in plan.side_effects:
         console.print(Text(f"side effect: {clean(effect)}", style="yellow"))
     demands = ", ".join(f"{name(one.signal)} ≤ {amount(one.at_most, one.unit)}" for one in plan.requirements)
-    console.print(Text(f"verification will demand: {demands}"))
+    console.print(Text(f"verification will demand: {demands or 'nothing'}"))
 
 
 def show_nothing(nothing: NothingToDo, console: Console) -> None:
@@ -119,7 +119,7 @@ def check_line(check: Check) -> Text:
     word, style = ("passed", "green") if check.passed else ("failed", "red")
     if not check.conclusive:
         word, style = "not conclusive", "yellow"
-    line = Text(f"{clock(check.at_s)}  {word:<14}", style=style)
+    line = Text(f"{clock(check.at_s)} UTC  {word:<14}", style=style)
     values = (
         f"p99 {amount(check.p99_ms, 'ms')}",
         f"errors {amount(check.error_ratio, 'ratio')}",

@@ -13,4 +13,6 @@ def canary(trial: CanaryTrial) -> list[str]:
     """What tried the change, the judge's word, and each window beside its peers."""
     who = f"A {trial.kind.value} with {amount(trial.share_ratio, 'ratio')} of the sessions tried the change first."
     head = ["## Canary", "", who, "", f"**{word(trial)}**: {markdown(trial.reason)}", ""]
-    return head + table((*TITLES, "note"), ((*row(check), markdown(check.note)) for check in trial.checks))
+    return head + table(
+        (f"{TITLES[0]} (UTC)", *TITLES[1:], "note"), ((*row(check), markdown(check.note)) for check in trial.checks)
+    )

@@ -34,7 +34,7 @@ def trial(decision: Decision, *sides: tuple[Reading, Reading, str]) -> CanaryTri
 
 def test_each_window_stands_beside_its_peers_with_units() -> None:
     page = shown(trial(Decision.KEEP, (GOOD, BAD, "")))
-    assert page.splitlines()[0] == "canary: one replica, 50 % of the sessions"
+    assert page.splitlines()[0] == "canary: one replica, 50 % of the sessions; times in UTC"
     assert page.splitlines()[2].split() == ["08:00:10", "96.4", "ms", "11", "s", "0.01", "0", "%", "12.3", "%", "1,690"]
     assert page.splitlines()[-1] == "promote: p99 is 0.01 times the baseline's"
 
@@ -56,6 +56,7 @@ def test_absence_is_a_dash_and_says_why() -> None:
 def test_the_report_in_markdown_holds_every_window() -> None:
     lines = canary(trial(Decision.KEEP, (GOOD, BAD, ""), (BLIND, GOOD, "a | b")))
     assert lines[:2] == ["## Canary", ""]
+    assert "| window (UTC) | p99 | peers | times | errors | peers | requests | note |" in lines
     assert "**promote**: p99 is 0.01 times the baseline's" in lines
     assert "| 08:00:10 | 96.4 ms | 11 s | 0.01 | 0 % | 12.3 % | 1,690 |  |" in lines
     assert lines[-2].startswith("| 08:00:20 | - | 96.4 ms | - | - | 0 % | - | a ")

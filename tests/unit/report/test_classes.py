@@ -28,6 +28,10 @@ def test_errors_that_were_turned_away_on_purpose_are_told_from_the_others() -> N
     assert "turned away" not in str(check_line(CHECK))
 
 
+def test_a_check_says_the_zone_of_its_time() -> None:
+    assert str(check_line(CHECK)).startswith("00:00:00 UTC  passed")
+
+
 def record(*windows: LoadWindow) -> IncidentRecord:
     verification = Verification(Decision.KEEP, "three passed", (SHEDDING,))
     return IncidentRecord("Drill", "sim:small", healthy(), None, verification, (), windows)

@@ -39,6 +39,13 @@ def test_how_several_in_a_row_were_reached_is_said_once() -> None:
     assert shown() == []
 
 
+def test_a_plan_that_demands_nothing_of_verification_says_so() -> None:
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    change.show_plan(PLAN, console)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[-1] == "verification will demand: nothing"
+
+
 P99 = Prediction("e2e_p99_ms", "ms", 112.0, 112.0, 96.0, 134.0, "simulated queue")
 VIP = replace(P99, signal="vip_p99_ms", before=3000.0, after=181.0)
 
