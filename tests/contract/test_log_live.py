@@ -204,3 +204,31 @@ def test_a_growing_file_is_told_of_line_by_line_and_summed_up_on_interrupt(tmp_p
 def spent_s(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+OOM_AT = "{} ERROR CUDA out of memory. Tried to allocate 2.00 GiB\n"
+
+
+def test_to_follow_up_to_a_time_that_is_past_is_to_read_what_is_there(programs: Programs, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(OOM_AT.format("2026-11-30T07:20:26Z") + OOM_AT.format("2026-11-30T09:20:26Z"))
+    programs.put("kubectl", KUBECTL_SAID)
+    done = run(programs, "--follow", "--until", "2026-11-30T08:00:00Z", str(path), "--kubectl", "app=triton")
+    assert done.returncode == 3, done.stderr
+    assert json.loads(done.stdout)["events"][0]["count"] == 2
+    assert all("--follow" not in call for call in programs.calls())
+
+
+def test_following_ends_at_a_time_that_is_yet_to_come(programs: Programs, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(OOM_AT.format("2026-11-30T07:20:26Z"))
+    ends_s = time.time() + 3
+    read_end, write_end = os.pipe()
+    # Standard input stays open and the file is there: neither ends by itself.
+    command = [sys.executable, "-m", "latencydoctor", "logs", "--follow", "--until", f"{ends_s}", str(path), "-"]
+    done = subprocess.run(command, stdin=read_end, capture_output=True, text=True, timeout=60)
+    os.close(read_end)
+    os.close(write_end)
+    assert done.returncode == 3, done.stderr
+    assert time.time() >= ends_s
+    assert "gpu_oom" in done.stdout

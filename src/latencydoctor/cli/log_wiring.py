@@ -72,11 +72,13 @@ def follow(
     standard_input: BinaryIO | None,
     on_event: Callable[[LogEvent], None],
 ) -> Readings:
-    """Follow all of it until it ends or is interrupted."""
+    """Follow all of it until it ends, is interrupted, or the window's end has come."""
     with ExitStack() as programs:
-        sources = [*_files(request, standard_input)]
+        sources = [*_files(request, standard_input, window.end_s)]
         started = [(log, programs.enter_context(live_logs.running(log))) for log in request.live(window, follow=True)]
-        sources += [FollowedPipe(program.output.fileno(), log.place, time.time()) for log, program in started]
+        sources += [
+            FollowedPipe(program.output.fileno(), log.place, time.time(), window.end_s) for log, program in started
+        ]
         follower = Follower(
             sources,
             rules,
@@ -87,19 +89,21 @@ def follow(
             zone=request.zone,
         )
         readings = follower.run()
-        ended_badly = [(log, "" if follower.stop.is_set() else program.complaint()) for log, program in started]
+        # Then it is we who end the programs, and they have nothing to complain of.
+        is_ours = follower.stop.is_set() or time.time() >= window.end_s
+        ended_badly = [(log, "" if is_ours else program.complaint()) for log, program in started]
     missing = [live_logs.missing(log, words) for log, words in ended_badly if words]
     return replace(readings, gaps=(*readings.gaps, *missing))
 
 
-def _files(request: LogRequest, standard_input: BinaryIO | None) -> list[Followed]:
+def _files(request: LogRequest, standard_input: BinaryIO | None, until_s: float) -> list[Followed]:
     seen: set[tuple[int, int]] = set()
     found: list[Followed] = []
     if STANDARD_INPUT in request.paths and standard_input is not None:
-        found.append(FollowedPipe(standard_input.fileno(), "<stdin>", time.time()))
+        found.append(FollowedPipe(standard_input.fileno(), "<stdin>", time.time(), until_s))
     named = chain.from_iterable(targets(path, seen) for path in request.paths if path != STANDARD_INPUT)
     for target in named:
         if isinstance(target, Absent):
             raise KnownError(f"{target.place} cannot be followed: {target.detail}", hint="Name files that are there.")
-        found.append(FollowedFile(target.path, target.place))
+        found.append(FollowedFile(target.path, target.place, until_s))
     return found

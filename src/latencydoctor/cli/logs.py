@@ -42,7 +42,7 @@ def logs(
         list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders or globs; - is stdin.")
     ] = None,
     since: Annotated[str, typer.Option("--since", help="From this time on: RFC 3339, epoch, or 30m ago.")] = "",
-    until: Annotated[str, typer.Option("--until", help="Up to this time; the same forms.")] = "",
+    until: Annotated[str, typer.Option("--until", help="Up to this time; the same forms. --follow ends then.")] = "",
     zone: Annotated[
         str, typer.Option("--zone", help="Of stamps that name none: Europe/Berlin, +02:00. Else UTC.")
     ] = "",
@@ -89,7 +89,8 @@ def logs(
     refuse_unwritable(output=output)
     rules = load_log_rules(locate(content))
     stdin = None if sys.stdin is None else sys.stdin.buffer
-    if follow:
+    # Up to a time that is past there is nothing to wait for: what is there is read, and that is all.
+    if follow and window.end_s > time.time():
         readings = log_wiring.follow(request, rules, window, stdin, _teller(form))
     else:
         with meter:

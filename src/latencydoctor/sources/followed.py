@@ -6,9 +6,11 @@ bytes as they come, with an empty chunk now and then while nothing does.
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +44,14 @@ class Followed(Protocol):
 
 
 class FollowedFile:
-    """A file that is appended to, and replaced or cut to nothing when it is rotated."""
+    """A file that is appended to, and replaced or cut to nothing when it is rotated.
 
-    def __init__(self, path: Path, place: str) -> None:
+    It ends once all of it has been read after `until_s`, seconds since the epoch.
+    """
+
+    def __init__(self, path: Path, place: str, until_s: float = math.inf) -> None:
         self._path = path
+        self._until_s = until_s
         self.place = place
 
     def incarnations(self, stop: threading.Event) -> Iterator[Incarnation]:
@@ -54,6 +60,8 @@ class FollowedFile:
             try:
                 stream = self._path.open("rb", buffering=0)
             except OSError:
+                if time.time() >= self._until_s:
+                    return
                 stop.wait(LOOK_AGAIN_S)
                 continue
             with stream:
@@ -64,6 +72,8 @@ class FollowedFile:
                     yield Incarnation(status.st_mtime, self._chunks(stream.fileno(), stop, ended))
                     more = ended.truncated
                     os.lseek(stream.fileno(), 0, os.SEEK_SET)
+                if ended.over:
+                    return
 
     def _chunks(self, descriptor: int, stop: threading.Event, ended: _End) -> Iterator[bytes]:
         """Up to where the file is cut or another one has its name, whose predecessor is read to its end first."""
@@ -79,6 +89,9 @@ class FollowedFile:
                 return
             replaced = self._is_replaced(descriptor)
             if not replaced:
+                if time.time() >= self._until_s:
+                    ended.over = True
+                    return
                 yield b""
                 stop.wait(LOOK_AGAIN_S)
 
@@ -95,14 +108,19 @@ class FollowedFile:
 @dataclass(slots=True)
 class _End:
     truncated: bool = False
+    over: bool = False
 
 
 class FollowedPipe:
-    """A stream that somebody writes to: standard input, or what another program prints."""
+    """A stream that somebody writes to: standard input, or what another program prints.
 
-    def __init__(self, descriptor: int, place: str, now_s: float) -> None:
+    It ends with its writer, or once nothing is left in it after `until_s`, seconds since the epoch.
+    """
+
+    def __init__(self, descriptor: int, place: str, now_s: float, until_s: float = math.inf) -> None:
         self._descriptor = descriptor
         self._now_s = now_s
+        self._until_s = until_s
         self.place = place
 
     def incarnations(self, stop: threading.Event) -> Iterator[Incarnation]:
@@ -111,8 +129,11 @@ class FollowedPipe:
 
     def _chunks(self, stop: threading.Event) -> Iterator[bytes]:
         while not stop.is_set():
-            ready, _, _ = select.select([self._descriptor], [], [], LOOK_AGAIN_S)
+            is_over = time.time() >= self._until_s
+            ready, _, _ = select.select([self._descriptor], [], [], 0 if is_over else LOOK_AGAIN_S)
             if not ready:
+                if is_over:
+                    return
                 yield b""
                 continue
             chunk = os.read(self._descriptor, CHUNK_BYTES)
