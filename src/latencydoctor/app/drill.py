@@ -14,7 +14,7 @@ from latencydoctor.app.ports import Clock, Observer, Progress
 from latencydoctor.errors import KnownError
 from latencydoctor.model.drill import Drilled, DrillWindow, Scenario
 from latencydoctor.model.load import LoadPlan, Phase
-from latencydoctor.model.remedy import NothingToDo
+from latencydoctor.model.remedy import Decision, NothingToDo
 
 _POLL_S = 0.25
 _SETTLE_SLACK_S = 10.0
@@ -158,7 +158,13 @@ def _treat(course: Course, edges: Edges, load: Load, label: str) -> None:
 def _prove_rollback(course: Course, edges: Edges, load: Load) -> None:
     if course.treated is None or course.plan is None:
         return
-    scenario = course.scenario
+    scenario, ended = course.scenario, course.treated.verification
+    if ended.decision is Decision.ROLL_BACK:
+        course.misses.append(
+            f"there is nothing left to roll back: the apply ended as {ended.decision.value!r} ({ended.reason}), "
+            "and the old settings are back"
+        )
+        return
     edges.observer(Progress("rollback", "putting the old settings back"))
     digest = edges.doctor.roll_back(course.treated.run_id, edges.observer)
     at_s = edges.clock.now_s()

@@ -17,7 +17,7 @@ from latencydoctor.load.runner import LocustRunner
 from latencydoctor.model.diagnosis import Diagnosis
 from latencydoctor.model.drill import Drilled
 from latencydoctor.model.incident import IncidentRecord
-from latencydoctor.model.remedy import NothingToDo, Plan
+from latencydoctor.model.remedy import NothingToDo, Plan, RunState
 from latencydoctor.report import machine, markdown
 
 
@@ -82,6 +82,8 @@ class _Doctor:
 
     def apply(self, plan: Plan, observer: Observer) -> Treated:
         outcome = treat.apply(plan, wiring.treatment(self._request, None, observer).tools)
+        if outcome.state is RunState.ROLLBACK_FAILED:
+            outcome.raise_error()
         if outcome.verification is None or outcome.in_effect_s is None:
             outcome.raise_error()
             raise KnownError(f"the change was not verified: {outcome.reason}", hint=f"See {outcome.journal}.")

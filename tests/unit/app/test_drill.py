@@ -99,6 +99,18 @@ def test_the_rollback_is_proven_by_digest_measured_and_the_fix_applied_again() -
     assert stage.scene.calls.count("apply") == 2
 
 
+def test_where_the_apply_took_its_change_back_itself_there_is_nothing_left_to_roll_back() -> None:
+    stage = Stage()
+    stage.doctor.decision = Decision.ROLL_BACK
+    drilled = stage.run(prove_rollback=True)
+    assert not any(call.startswith("rollback") for call in stage.scene.calls)
+    assert stage.scene.calls.count("apply") == 1
+    assert (
+        "there is nothing left to roll back: the apply ended as 'roll back' (three checks passed), "
+        "and the old settings are back" in drilled.misses
+    )
+
+
 def test_a_rollback_to_anything_else_is_a_miss() -> None:
     stage = Stage()
     stage.doctor.restored = "another digest"
