@@ -151,6 +151,9 @@ def _print_status(found: StackStatus) -> None:
         typer.echo(f"{'canary':<13}{found.canary}")
     if found.settings_error:
         typer.echo(f"{'':<13}the newest settings are not in effect: {found.settings_error}")
+    given_up = ", ".join(part.name for part in found.parts if part.given_up)
+    if given_up:
+        typer.echo(f"ended again and again, and was given up: {given_up}; `latencydoctor stack up` starts it again")
     if found.orphans:
         pids = ", ".join(map(str, found.orphans))
         typer.echo(f"supervisord is gone, its programs still run (pids {pids}); `latencydoctor stack up` starts anew")

@@ -18,8 +18,10 @@ from latencydoctor.stack import settings as stack_settings
 from latencydoctor.stack.endpoints import Endpoints
 from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.prepare import Observer, UpOptions
+from latencydoctor.stack.probes import probes
 from latencydoctor.stack.programs import MARKER, package_folder
 from latencydoctor.stack.readiness import wait_ready
+from latencydoctor.stack.replicas import load_serving
 from latencydoctor.stack.settings import Settings
 
 STOP_S = 20.0
@@ -58,6 +60,9 @@ def up(layout: Layout, options: UpOptions | None = None, tell: Observer = silent
                     hint=f"Edit {layout.settings} (and raise its generation), or run `stack down` first.",
                 )
             tell("stack", "is running already")
+            parts = probes(running, load_serving(layout.serving))
+            for name in supervisor.Supervisor(running.supervisor_socket).start_given_up(parts):
+                tell(name, "had ended again and again and is started once more")
             wait_ready(layout, running, options.deadline_s, tell)
             return running
 

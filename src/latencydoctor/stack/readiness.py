@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ class Waiting:
 def wait_ready(layout: Layout, endpoints: Endpoints, deadline_s: float, tell: Observer) -> None:
     """Returns once all parts answer their probes; KnownError naming the part and its last word otherwise."""
     start = time.monotonic()
+    # In a stack that has run for long, what was restarted before says nothing of now.
+    before = supervisor.restarts(layout.log("supervisord"))
     parts = probes(endpoints, load_serving(layout.serving))
     waiting = {name: Waiting(name, "") for name in parts}
     with ThreadPoolExecutor(len(waiting), thread_name_prefix="probe") as pool:
@@ -46,17 +49,17 @@ def wait_ready(layout: Layout, endpoints: Endpoints, deadline_s: float, tell: Ob
                 del waiting[name]
                 tell(name, f"ready after {time.monotonic() - start:.1f} s")
             if waiting:
-                _give_up(layout, endpoints, waiting)
+                _give_up(layout, endpoints, waiting, before)
                 if time.monotonic() - start > deadline_s:
                     raise _not_ready(layout, next(iter(waiting.values())), f"was not ready within {deadline_s:.0f} s")
                 time.sleep(PAUSE_S)
 
 
-def _give_up(layout: Layout, endpoints: Endpoints, waiting: dict[str, Waiting]) -> None:
+def _give_up(layout: Layout, endpoints: Endpoints, waiting: dict[str, Waiting], before: Mapping[str, int]) -> None:
     counts = supervisor.restarts(layout.log("supervisord"))
     states = {found.name: found.state for found in supervisor.Supervisor(endpoints.supervisor_socket).programs()}
     for name, part in waiting.items():
-        if counts.get(name, 0) >= GIVE_UP_RESTARTS or states.get(name) == "FATAL":
+        if counts.get(name, 0) - before.get(name, 0) >= GIVE_UP_RESTARTS or states.get(name) == "FATAL":
             raise _not_ready(layout, part, "ends as soon as it is started")
 
 

@@ -34,6 +34,8 @@ class PartStatus:
     address: str
     problem: str
     """What the probe said when it is not ready."""
+    given_up: bool = False
+    """Whether it ended so often that supervisord starts it no more; `up` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ def _part(
         restarts=restarts,
         address=addresses_of(endpoints, range(1, len(endpoints.tritons) + 1))[name],
         problem=clean(problem),
+        given_up=found is not None and found.is_given_up,
     )
 
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xmlrpc.client import Error as XmlRpcError
@@ -43,6 +43,11 @@ class Supervised:
     pid: int
     uptime_s: float
     problem: str
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it ended so often that supervisord starts it no more."""
+        return self.state == "FATAL"
 
 
 class Supervisor:
@@ -82,6 +87,13 @@ class Supervisor:
     def start_program(self, name: str) -> None:
         """Has one program started, and kept running; returns before it is. Nothing to do where it runs already."""
         self._call("startProcess", f"{GROUP}:{name}", False, known=frozenset({Faults.ALREADY_STARTED}))
+
+    def start_given_up(self, names: Collection[str]) -> tuple[str, ...]:
+        """Has those of these programs started again that ended so often that they are started no more; their names."""
+        given_up = tuple(one.name for one in self.programs() if one.is_given_up and one.name in names)
+        for name in given_up:
+            self.start_program(name)
+        return given_up
 
     def stop_program(self, name: str) -> None:
         """Has one program ended for good; returns before it is. Nothing to do where it does not run."""
