@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -171,11 +171,11 @@ def fit(times: Sequence[BatchTime]) -> ServiceCurve | str:
     A line, robust against a few odd means; where the means bend away from any line, the means themselves, made
     monotone. Standard errors come from how the means scatter about the curve.
     """
-    held = sorted((item for item in times if item.executions > 0 and item.mean_ms > 0), key=lambda item: item.size)
+    held = _by_size(item for item in times if item.executions > 0 and item.mean_ms > _LEAST_MS)
     executions = sum(item.executions for item in held)
     if executions < LEAST_EXECUTIONS:
         return f"{executions} executions are too few to tell what one takes"
-    if len({item.size for item in held}) < 2:
+    if len(held) < 2:
         return f"all executions were of {held[0].size}: how their time grows with the batch cannot be told"
     weights = [float(item.executions) for item in held]
     host_ms, item_ms = _line(held, weights)
@@ -188,6 +188,17 @@ def fit(times: Sequence[BatchTime]) -> ServiceCurve | str:
     seen = Beyond(smallest, largest, curvature_ms(points), flat)
     curve = _with_errors(held, weights, ServiceCurve(host_ms, item_ms, beyond=seen))
     return _bent(held, curve) if _misses(held, weights, curve) > BENT_RATIO and len(held) > 3 else curve
+
+
+def _by_size(times: Iterable[BatchTime]) -> list[BatchTime]:
+    """Ascending, and several means of one size as one."""
+    by_size: dict[int, list[BatchTime]] = {}
+    for item in times:
+        by_size.setdefault(item.size, []).append(item)
+    return [
+        pool[0] if len(pool) == 1 else BatchTime(size, sum(item.executions for item in pool), _mean(pool))
+        for size, pool in sorted(by_size.items())
+    ]
 
 
 def _line(held: Sequence[BatchTime], weights: Sequence[float]) -> tuple[float, float]:

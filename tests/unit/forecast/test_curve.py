@@ -141,6 +141,23 @@ def test_too_few_executions_are_said(times: list[BatchTime]) -> None:
     assert "too few" in told
 
 
+def test_two_means_of_one_size_are_one() -> None:
+    """The executions from before a change stand beside those since then."""
+    twice = [BatchTime(8, 150, 10.0), BatchTime(8, 50, 14.0)]
+    others = [BatchTime(1, 50, 10.0), BatchTime(12, 50, 30.0), BatchTime(16, 50, 60.0)]
+    curve = fitted([*others, *twice])
+    assert curve == fitted([*others, BatchTime(8, 200, 11.0)])
+    assert curve.batch_ms(8) == pytest.approx(11.0)
+    assert fit([BatchTime(8, 50, 10.0), BatchTime(8, 50, 14.0)]) == (
+        "all executions were of 8: how their time grows with the batch cannot be told"
+    )
+
+
+def test_a_time_that_is_none_is_not_fitted() -> None:
+    told = fit([BatchTime(4, 30, 1e-320), BatchTime(8, 30, 1e-320)])
+    assert isinstance(told, str)
+
+
 def test_one_size_alone_tells_no_curve() -> None:
     assert fit([BatchTime(8, 500, 28.0)]) == (
         "all executions were of 8: how their time grows with the batch cannot be told"
