@@ -171,6 +171,8 @@ def _at_usual_times(seen: Seen, present: Scenario, usual_ms: float, now_ms: floa
     sizes = seen.now.get("batch_size_mean"), seen.baseline.get("batch_size_mean")
     if sizes[0] is None or sizes[1] is None:
         return "what it was before is not known: batch_size_mean has no baseline"
+    if now_ms <= 0 or min(sizes[0], sizes[1]) <= 0:
+        return "what executions take is not known: compute_time_ms, batch_size_mean"
     factor = (usual_ms / present.curve.batch_ms(sizes[1])) / (now_ms / present.curve.batch_ms(sizes[0]))
     return replace(present, curve=present.curve.scaled(factor))
 

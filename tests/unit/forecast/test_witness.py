@@ -112,6 +112,16 @@ def test_it_is_silent_where_the_queue_does_not_explain_the_incident() -> None:
         (replace(SEEN, baseline={}), Knob.RATE, "request_rate_rps has no baseline"),
         (replace(SEEN, baseline={"cache_hit_ratio": 0.4}), Knob.HIT_RATIO, "cache_hit_ratio has no baseline"),
         (replace(SEEN, baseline={"compute_time_ms": 28.0}), Knob.EXECUTION_TIME, "batch_size_mean has no baseline"),
+        (
+            replace(SEEN, now=NOW | {"compute_time_ms": 0.0}),
+            Knob.EXECUTION_TIME,
+            "not known: compute_time_ms, batch_size_mean",
+        ),
+        (
+            replace(SEEN, now=NOW | {"batch_size_mean": 0.0}),
+            Knob.EXECUTION_TIME,
+            "not known: compute_time_ms, batch_size_mean",
+        ),
         (replace(SEEN, baseline={"compute_time_ms": 0.0}), Knob.EXECUTION_TIME, "compute_time_ms has no baseline"),
     ],
 )
