@@ -124,10 +124,8 @@ def _summed(plain: Estimate, found: Sequence[Outcome | None]) -> Estimate:
         p50_ms=band(lambda outcome: outcome.percentile_ms(0.50)),
         p95_ms=band(lambda outcome: outcome.percentile_ms(0.95)),
         p99_ms=band(lambda outcome: outcome.percentile_ms(0.99)),
-        vip_p99_ms=band(lambda outcome: outcome.vip_ms[int(len(outcome.vip_ms) * 0.99)]) if levels else None,
-        standard_p99_ms=band(lambda outcome: outcome.standard_ms[int(len(outcome.standard_ms) * 0.99)])
-        if levels
-        else None,
+        vip_p99_ms=band(lambda outcome: outcome.level_ms(outcome.vip_ms, 0.99)) if levels else None,
+        standard_p99_ms=band(lambda outcome: outcome.level_ms(outcome.standard_ms, 0.99)) if levels else None,
         exact_p99_ms=band(lambda outcome: outcome.exact_ms(0.99)).value,
     )
 

@@ -84,15 +84,22 @@ class Outcome:
     def percentile_ms(self, ratio: float) -> float:
         """Of all requests, those included that a cache answered, as whoever measures them will see it; exactly where
         the histogram has no bound above it."""
-        shown = shown_ms(self.latencies_ms, ratio, self.bounds_ms, self.hit_ratio, self.hit_ms)
-        return self.exact_ms(ratio) if shown is None else shown
+        return self.level_ms(self.latencies_ms, ratio)
 
     def exact_ms(self, ratio: float) -> float:
         """The same as each of them took, without a histogram between."""
+        return self._of_all_ms(self.latencies_ms, ratio)
+
+    def level_ms(self, latencies_ms: Sequence[float], ratio: float) -> float:
+        """The same of one priority level, of whose requests the cache answers as large a share."""
+        shown = shown_ms(latencies_ms, ratio, self.bounds_ms, self.hit_ratio, self.hit_ms)
+        return self._of_all_ms(latencies_ms, ratio) if shown is None else shown
+
+    def _of_all_ms(self, latencies_ms: Sequence[float], ratio: float) -> float:
         if ratio < self.hit_ratio:
             return self.hit_ms
         rest = (ratio - self.hit_ratio) / (1 - self.hit_ratio) if self.hit_ratio < 1 else 0.0
-        return percentile(self.latencies_ms, rest)
+        return percentile(latencies_ms, rest)
 
 
 def capacity_rps(curve: ServiceCurve, batching: Batching, instances: int = 1) -> float:

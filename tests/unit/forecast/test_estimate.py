@@ -90,6 +90,15 @@ def test_levels_have_percentiles_of_their_own() -> None:
     assert estimate(scenario(260.0, BAD)).vip_p99_ms is None
 
 
+def test_levels_count_what_the_cache_answers_as_the_whole_does() -> None:
+    """Else both of them were slower than all requests together."""
+    cached = estimate(replace(scenario(300.0, Batching(True, 16, 32, 10.0)), hit_ratio=0.6, vip_ratio=0.3))
+    vip, standard, whole = p99(cached.vip_p99_ms), p99(cached.standard_p99_ms), p99(cached.p99_ms)
+    assert min(vip.value, standard.value) <= whole.value
+    alone = estimate(replace(scenario(300.0), hit_ratio=0.995, vip_ratio=0.3), 20_000, 3)
+    assert p99(alone.vip_p99_ms).value == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(("share", "requests"), [(0.003, 400), (0.006, 400), (0.01, 200)])
 def test_too_few_requests_of_a_level_have_no_percentile_of_their_own(share: float, requests: int) -> None:
     found = estimate(replace(scenario(100.0), vip_ratio=share), requests)
