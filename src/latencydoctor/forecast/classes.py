@@ -5,6 +5,7 @@ Then the second level gets what the first leaves, and its time limit decides who
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,12 @@ REQUESTS = 4_000
 
 FULL_VIP_LOAD = 0.95
 """With VIP requests for more than this share of the capacity, levels no longer keep them from waiting."""
+
+MOST_REQUESTS = 100_000
+"""A stretch of more takes longer to simulate than a plan may take."""
+
+LONGEST_FILL = 4.0
+"""A flood that needs more times the limit to fill the queue turns little away: it is not waited for."""
 
 LONGEST_LIMIT_MS = 2_000.0
 """With a longer limit the end of a stretch is cut off here: little is turned away then."""
@@ -50,7 +57,10 @@ def by_class(scenario: Scenario, limit_ms: float, draws: int = QUICK_DRAWS) -> C
     vip_load = scenario.load_ratio * scenario.vip_ratio
     if vip_load > FULL_VIP_LOAD:
         return f"VIP requests alone are {percent(vip_load, 0)} of what can be served, so they wait for each other"
-    found = [_stretch(one, limit_ms, SEED + number) for number, one in enumerate(drawn(scenario, draws))]
+    count = _count(scenario, limit_ms)
+    if count > MOST_REQUESTS:
+        return f"until they are turned away {count:,} requests would come, more than are simulated"
+    found = [_stretch(one, limit_ms, count, SEED + number) for number, one in enumerate(drawn(scenario, draws))]
     vip, standard, shed = zip(*found, strict=True)
     told, first = ([one for one in level if one is not None] for level in (standard, vip))
     if len(told) < len(standard):
@@ -64,9 +74,18 @@ def by_class(scenario: Scenario, limit_ms: float, draws: int = QUICK_DRAWS) -> C
     return Classes(band_of(first, 0), band_of(told, 0), Band(middle, max(0.0, low - reach), min(1.0, high + reach)))
 
 
-def _stretch(scenario: Scenario, limit_ms: float, seed: int) -> tuple[float | None, float | None, float]:
+def _count(scenario: Scenario, limit_ms: float) -> int:
+    """Requests of a stretch: so many that a flood has filled the queue up to its time limit when it has settled."""
+    least, load = round(REQUESTS / (1 - SETTLING_SHARE)), scenario.load_ratio
+    if load <= 1:
+        return least
+    # A backlog's time in the queue grows by what the flood exceeds the capacity.
+    fills_ms = limit_ms * min(load / (load - 1), LONGEST_FILL)
+    return max(least, math.ceil(scenario.server_rps * fills_ms / 1000 / SETTLING_SHARE))
+
+
+def _stretch(scenario: Scenario, limit_ms: float, count: int, seed: int) -> tuple[float | None, float | None, float]:
     """One stretch: p99 of each level as the front sees it, and the share of all requests there that is turned away."""
-    count = round(REQUESTS / (1 - SETTLING_SHARE))
     arrivals = replace(scenario.traffic, rate_rps=scenario.server_rps).times_ms(count, seed)
     dice = random.Random(seed + 1)
     first = [dice.random() < scenario.vip_ratio for _ in arrivals]

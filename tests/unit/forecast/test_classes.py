@@ -47,6 +47,21 @@ def test_what_cannot_be_served_is_turned_away() -> None:
     assert calm.shed_ratio.value == 0
 
 
+@pytest.mark.parametrize("faster", [1, 10])
+def test_a_quick_server_turns_away_as_much_of_the_same_load(faster: int) -> None:
+    """Ten times the rate: what a flood takes to fill the queue's time does not become shorter."""
+    quick = replace(FLOOD, traffic=Traffic(340.0 * faster), curve=FLOOD.curve.scaled(1 / faster))
+    shed = classes(quick, 1_000.0).shed_ratio
+    assert shed.value == pytest.approx(1 - 160 / 340, abs=0.03)
+
+
+def test_more_requests_than_can_be_simulated_are_no_forecast() -> None:
+    quick = replace(FLOOD, traffic=Traffic(340_000.0), curve=FLOOD.curve.scaled(1 / 1000))
+    told = by_class(quick, 1_000.0)
+    assert isinstance(told, str)
+    assert "more than are simulated" in told
+
+
 def test_vip_alone_beyond_the_capacity_has_no_bound() -> None:
     found = by_class(replace(FLOOD, vip_ratio=0.6), 450.0)
     assert isinstance(found, str)
