@@ -1,9 +1,10 @@
 /* A small libnvidia-ml.so.1: as many GPUs as $FAKE_GPUS says, and the calls named in $FAKE_FAIL ("call=code,...") fail.
    $FAKE_REASONS are the clock reasons of the first GPU, $FAKE_MIG splits it, $FAKE_LINKS are its NVLinks ("110": two up).
-   $FAKE_BUSY is the utilization in per cent, $FAKE_USED the memory in use, of each. */
+   $FAKE_BUSY is the utilization in per cent, $FAKE_USED the memory in use, of each. $FAKE_HANG is a call that never ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct { unsigned gpu, memory; } utilization;
 typedef struct { unsigned long long total, free, used; } memory;
@@ -15,6 +16,8 @@ typedef struct { unsigned version, count; void *first, *second; metric metrics[3
 
 static int outcome(const char *call) {
     const char *list = getenv("FAKE_FAIL");
+    const char *hangs = getenv("FAKE_HANG");
+    while (hangs && !strcmp(hangs, call)) sleep(60);
     size_t length = strlen(call);
     while (list && *list) {
         if (!strncmp(list, call, length) && list[length] == '=') return atoi(list + length + 1);

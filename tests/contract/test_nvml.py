@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,15 @@ def test_a_library_that_is_none_is_a_gap(tmp_path: Path) -> None:
     facts, gaps, _ = read(tmp_path)
     assert facts == {}
     assert set(gaps) == SIGNALS
+
+
+@pytest.mark.parametrize("call", ["init", "utilization"])
+def test_a_driver_that_hangs_is_a_gap_for_each_value_and_holds_nobody(driver: Path, call: str) -> None:
+    """As one does whose GPU has fallen off the bus; neither the answer nor the program's end waits for it."""
+    began_s = time.monotonic()
+    facts, gaps, outcomes = read(driver, FAKE_HANG=call)
+    assert time.monotonic() - began_s < 30
+    assert facts == {}
+    assert set(gaps) == SIGNALS
+    assert set(outcomes) == {"deadline passed"}
+    assert all("the driver did not answer within 3 s" in detail for _, detail in gaps.values())

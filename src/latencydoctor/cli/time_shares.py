@@ -34,7 +34,7 @@ class Shares:
 
 def share_out(configuration: Configuration, deadline_s: float, *, live: bool) -> Shares:
     """The shares of a diagnosis that begins now; facts are of now as well, so only a `live` one asks for them."""
-    # This machine's own devices take no time.
+    # This machine's own devices take no time, unless their driver hangs (`sources/nvml.py`).
     asked = bool(configuration.triton_grpc) + (configuration.torchserve is not None) if live else 0
     facts_s = min(FACTS_S * asked, MOST_FOR_FACTS * deadline_s)
     logs_s = min(LOGS_S, MOST_FOR_LOGS * deadline_s) if configuration.logs else 0.0

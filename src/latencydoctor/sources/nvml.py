@@ -14,8 +14,14 @@ import pynvml
 
 from latencydoctor.model.evidence import Fact, Gap, GapReason, Proof, QueryRecord, Selection
 from latencydoctor.model.readings import Readings
+from latencydoctor.sources.side_by_side import run_side_by_side
+from latencydoctor.sources.transport import Deadline
 
 SOURCE = "nvml"
+DEADLINE_S = 3.0
+"""For all of it: a driver that works takes milliseconds, and GPM_PAUSE_S for each GPU. One whose GPU has fallen off the
+bus holds whoever asks it, for minutes or for ever."""
+
 GPM_PAUSE_S = 0.12
 """Two samples must be more than 100 ms apart (NVML's documentation)."""
 
@@ -51,25 +57,38 @@ class _Value:
     of_whole_gpu: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class NvmlDevices:
     """A `FactSource` over the NVIDIA driver's library."""
 
+    deadline_s: float = DEADLINE_S
+
     def read(self, selection: Selection) -> Readings:
-        """One fact for each value, over all GPUs of the machine."""
+        """One fact for each value, over all GPUs of the machine; a gap for each where the driver stays silent."""
         del selection
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            return _nothing(f"NVML is not available: {error}")
-        try:
-            devices = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-            if not devices:
-                return _nothing("the driver sees no GPU")
-            return _joined([_fact_of(value, devices) for value in _VALUES])
-        except pynvml.NVMLError as error:
-            return _nothing(f"the GPUs cannot be listed: {error}")
-        finally:
-            pynvml.nvmlShutdown()
+        gap = Gap("", GapReason.DEADLINE, f"the driver did not answer within {self.deadline_s:g} s", _NEEDS_DRIVER)
+        # In a thread, because nothing interrupts a call into a driver that hangs.
+        (found,) = run_side_by_side(lambda ask: ask(), [_read], Deadline.after(self.deadline_s), _nothing(gap))
+        return found
+
+
+_NEEDS_DRIVER = "a driver that answers: does `nvidia-smi` hang as well, and is there an Xid in the kernel's log?"
+
+
+def _read() -> Readings:
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return _no_gpu(f"NVML is not available: {error}")
+    try:
+        devices = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        if not devices:
+            return _no_gpu("the driver sees no GPU")
+        return _joined([_fact_of(value, devices) for value in _VALUES])
+    except pynvml.NVMLError as error:
+        return _no_gpu(f"the GPUs cannot be listed: {error}")
+    finally:
+        pynvml.nvmlShutdown()
 
 
 def _fact_of(value: _Value, devices: Sequence[_Device]) -> Readings:
@@ -228,9 +247,14 @@ _VALUES = (
 )
 
 
-def _nothing(detail: str) -> Readings:
-    gaps = tuple(Gap(value.signal, GapReason.NOT_SUPPORTED, detail) for value in _VALUES)
-    return Readings(gaps=gaps, queries=(QueryRecord(SOURCE, "nvmlInit", GapReason.NOT_SUPPORTED.value, 0),))
+def _no_gpu(detail: str) -> Readings:
+    return _nothing(Gap("", GapReason.NOT_SUPPORTED, detail))
+
+
+def _nothing(gap: Gap) -> Readings:
+    """The same gap for every value."""
+    gaps = tuple(Gap(value.signal, gap.reason, gap.detail, gap.needs) for value in _VALUES)
+    return Readings(gaps=gaps, queries=(QueryRecord(SOURCE, "nvmlInit", gap.reason.value, 0),))
 
 
 def _joined(parts: Sequence[Readings]) -> Readings:
