@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import select
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ class Followed(Protocol):
 
 
 class FollowedFile:
-    """A file that is appended to, and replaced or cut to nothing when it is rotated.
+    """A file that is appended to, and replaced or cut to nothing when it is rotated; or a named pipe, which ends when
+    its writer leaves.
 
     It ends once all of it has been read after `until_s`, seconds since the epoch.
     """
@@ -58,7 +60,8 @@ class FollowedFile:
         """See `Followed`. A file that is not there yet is waited for."""
         while not stop.is_set():
             try:
-                stream = self._path.open("rb", buffering=0)
+                # A named pipe opens also before its writer comes: nothing could interrupt that wait.
+                stream = os.fdopen(os.open(self._path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0)
             except OSError:
                 if time.time() >= self._until_s:
                     return
@@ -66,6 +69,10 @@ class FollowedFile:
                 continue
             with stream:
                 status = os.fstat(stream.fileno())
+                if stat.S_ISFIFO(status.st_mode):
+                    yield Incarnation(status.st_mtime, _as_written(stream.fileno(), self._until_s, stop))
+                    return
+                os.set_blocking(stream.fileno(), True)
                 more = True
                 while more and not stop.is_set():
                     ended = _End()
@@ -125,21 +132,23 @@ class FollowedPipe:
 
     def incarnations(self, stop: threading.Event) -> Iterator[Incarnation]:
         """See `Followed`."""
-        yield Incarnation(self._now_s, self._chunks(stop))
+        yield Incarnation(self._now_s, _as_written(self._descriptor, self._until_s, stop))
 
-    def _chunks(self, stop: threading.Event) -> Iterator[bytes]:
-        while not stop.is_set():
-            is_over = time.time() >= self._until_s
-            ready, _, _ = select.select([self._descriptor], [], [], 0 if is_over else LOOK_AGAIN_S)
-            if not ready:
-                if is_over:
-                    return
-                yield b""
-                continue
-            chunk = os.read(self._descriptor, CHUNK_BYTES)
-            if not chunk:
+
+def _as_written(descriptor: int, until_s: float, stop: threading.Event) -> Iterator[bytes]:
+    """What comes through a pipe until its writers have left; one that had none yet is waited for."""
+    while not stop.is_set():
+        is_over = time.time() >= until_s
+        ready, _, _ = select.select([descriptor], [], [], 0 if is_over else LOOK_AGAIN_S)
+        if not ready:
+            if is_over:
                 return
-            yield chunk
+            yield b""
+            continue
+        chunk = os.read(descriptor, CHUNK_BYTES)
+        if not chunk:
+            return
+        yield chunk
 
 
 def lines_as_they_come(chunks: Iterator[bytes | Seam]) -> Iterator[Piece | None]:

@@ -30,6 +30,7 @@ class _Result:
     events: int = 0
     bytes: int = 0
     broken: str = ""
+    failure: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
     levels: LevelCounts = field(default_factory=LevelCounts)
 
@@ -60,7 +61,7 @@ class Follower:
         self.stop = threading.Event()
 
     def run(self) -> Readings:
-        """Follow; an interrupt ends it like the sources' own end would."""
+        """Follow; an interrupt ends it like the sources' own end would. What `on_event` raises ends it as well."""
         readers = [self._reader(self._scanner) for _ in self._sources]
         results = [_Result() for _ in self._sources]
         for one in zip(self._sources, readers, results, strict=True):
@@ -70,6 +71,8 @@ class Follower:
         except KeyboardInterrupt:
             self.stop.set()
         self._wait(results)
+        for failure in (result.failure for result in results if result.failure is not None):
+            raise failure
         return self._together(readers, results)
 
     def _wait(self, results: Sequence[_Result]) -> None:
@@ -89,6 +92,9 @@ class Follower:
                 result.events = sum(reader.read(source.place, blocks, reference_s, self._on_event).values())
         except OSError as error:
             result.broken = error.strerror or str(error)
+        except BaseException as error:  # noqa: BLE001  # whatever it is: nobody hears what a thread raises
+            result.failure = error
+            self.stop.set()
         finally:
             result.done.set()
 

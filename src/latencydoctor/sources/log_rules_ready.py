@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Sequence
 
-from latencydoctor.errors import ContentError
 from latencydoctor.evidence.logs.scanner import Scanner
 from latencydoctor.model.rule import LogRule
 from latencydoctor.sources.compiled_store import scanner as log_scanner
@@ -20,15 +19,16 @@ class RulesReady:
 
     def __init__(self, rules: Sequence[LogRule]) -> None:
         self.rules = tuple(rules)
-        self._made: Scanner | ContentError | None = None
+        self._made: Scanner | None = None
+        self._refused: BaseException | None = None
         self._thread = threading.Thread(target=self._make, daemon=True)
         self._thread.start()
 
     def scanner(self, ends_s: float) -> Scanner | None:
         """The scanner, None when it is not ready by then (monotonic); `ContentError` for a pattern that is refused."""
         self._thread.join(max(ends_s - time.monotonic(), 0.0))
-        if isinstance(self._made, ContentError):
-            raise self._made
+        if self._refused is not None:
+            raise self._refused
         return self._made
 
     def _make(self) -> None:
@@ -36,5 +36,5 @@ class RulesReady:
             scanner = log_scanner(self.rules)
             scanner.prepare()
             self._made = scanner
-        except ContentError as error:
-            self._made = error
+        except BaseException as error:  # noqa: BLE001  # whatever it is: else the rules would seem to be late
+            self._refused = error

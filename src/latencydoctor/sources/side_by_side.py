@@ -20,9 +20,10 @@ def run_side_by_side(
 ) -> list[Answer]:
     """The answers in the questions' order; `late` for those that had none when the deadline passed.
 
-    `ask` must return failures, not raise them. The threads are daemons: one that hangs in a name lookup, which
-    nothing can interrupt, must not keep the program from ending, as a thread pool would.
+    `ask` must return failures; what it raises is a defect, and raised here as well. The threads are daemons: one that
+    hangs in a name lookup, which nothing can interrupt, must not keep the program from ending, as a thread pool would.
     """
+    broken: list[BaseException] = []
     answers = dict.fromkeys(range(len(questions)), late)
     waiting: SimpleQueue[int] = SimpleQueue()
     for index in answers:
@@ -35,7 +36,11 @@ def run_side_by_side(
                 index = waiting.get_nowait()
             except Empty:
                 return
-            answer = ask(questions[index])
+            try:
+                answer = ask(questions[index])
+            except BaseException as error:  # noqa: BLE001  # whatever it is: nobody hears what a thread raises
+                broken.append(error)
+                return
             if not given_up.is_set():
                 answers[index] = answer
 
@@ -47,4 +52,7 @@ def run_side_by_side(
     for thread in threads:
         thread.join(patience.left_s)
     given_up.set()
+    if broken:
+        # Else the question would seem to be late, and its source to be slow.
+        raise broken[0]
     return [answers[index] for index in range(len(questions))]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from latencydoctor.errors import KnownError
 from latencydoctor.evidence.logs.blocks import MAX_LINE_BYTES
 from latencydoctor.model.evidence import LogEvent, Severity, Window
 from latencydoctor.model.readings import Readings
@@ -131,6 +132,43 @@ def test_a_source_that_breaks_leaves_a_gap(tmp_path: Path) -> None:
     readings = watched.wait()
     os.close(ours)
     assert readings.gaps[0].detail == "folder: Is a directory"
+
+
+def test_a_named_pipe_is_followed_until_its_writer_leaves(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    watched = Watched(FollowedFile(tmp_path / "pipe", "pipe"))
+    time.sleep(0.05)
+    with (tmp_path / "pipe").open("wb", buffering=0) as writer:
+        writer.write(b"died 1\n")
+        watched.until(lambda: len(watched.told) == 1)
+        time.sleep(0.05)
+        writer.write(b"died 2\n")
+    readings = watched.wait()
+    assert (watched.lines(), readings.gaps) == (["died 1", "died 2"], ())
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_named_pipe_into_which_nobody_writes_holds_nobody(tmp_path: Path, opened: bool) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR) if opened else -1
+    watched = Watched(FollowedFile(tmp_path / "pipe", "pipe"))
+    time.sleep(0.05)
+    assert [one.outcome for one in watched.end().queries] == ["empty"]
+    if opened:
+        os.close(writer)
+
+
+def test_a_teller_that_fails_ends_it_and_is_heard(tmp_path: Path) -> None:
+    """Who is told of events may have nowhere to write: that is not the end of a source, and not to be lost."""
+    append(tmp_path / "a.log", "died\n")
+    append(tmp_path / "b.log", "fine\n")
+
+    def full(_event: LogEvent) -> None:
+        raise KnownError("the output cannot be written: No space left on device")
+
+    sources = [FollowedFile(tmp_path / name, name) for name in ("b.log", "a.log")]
+    with pytest.raises(KnownError, match="No space left"):
+        Follower(sources, [RULE], EVER, full).run()
 
 
 def test_an_endless_line_takes_no_memory() -> None:

@@ -44,3 +44,14 @@ def test_it_is_not_waited_for_any_longer_than_there_is_time(monkeypatch: pytest.
     assert RulesReady([]).scanner(began_s + 0.1) is None
     assert time.monotonic() - began_s < 2
     busy.set()
+
+
+def test_whatever_breaks_is_told_to_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the rules would seem to be late, and a longer deadline be asked for."""
+
+    def broken(rules: Sequence[LogRule]) -> Scanner:
+        raise MemoryError("no room for the patterns")
+
+    monkeypatch.setattr(log_rules_ready, "log_scanner", broken)
+    with pytest.raises(MemoryError, match="no room"):
+        RulesReady([]).scanner(time.monotonic() + 60)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.transport import Deadline
 
@@ -32,3 +34,13 @@ def test_questions_really_run_at_the_same_time() -> None:
     together = threading.Barrier(4)
     answers = run_side_by_side(lambda _: together.wait(5) >= 0, range(4), Deadline.after(5), late=False, workers=4)
     assert answers == [True] * 4
+
+
+def test_what_a_question_raises_is_a_defect_and_not_a_late_answer() -> None:
+    def ask(number: int) -> int:
+        if number == 3:
+            raise ZeroDivisionError("of the third")
+        return number
+
+    with pytest.raises(ZeroDivisionError, match="of the third"):
+        run_side_by_side(ask, range(10), Deadline.after(5), -1, workers=2)
