@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import os
 import socket
 import tempfile
 import time
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from latencydoctor.errors import KnownError
-from latencydoctor.stack import supervisor
+from latencydoctor.stack import revival, supervisor
+from latencydoctor.stack.layout import Layout
 from latencydoctor.stack.supervisor import Supervisor
 
 
@@ -88,3 +90,23 @@ def test_a_program_that_was_given_up_is_started_again_on_demand() -> None:
             ends_s = time.monotonic() + 20
             while (folder / "pid").exists() and time.monotonic() < ends_s:
                 time.sleep(0.05)
+
+
+def test_one_that_does_not_get_into_the_background_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "START_S", 0.001)
+    with pytest.raises(KnownError, match="did not start within"):
+        supervisor.start(tmp_path / "supervisord.conf", os.environ)
+
+
+@pytest.mark.parametrize("why", ["too slow", "no folder for its log"])
+def test_a_revival_that_does_not_begin_is_logged_and_ends_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """The controller that asks for it has no supervisord any more that would start it again."""
+    monkeypatch.setattr(revival, "BEGIN_S", 0.001 if why == "too slow" else 30.0)
+    layout = Layout(tmp_path)
+    told: list[str] = []
+    if why == "too slow":
+        layout.create()
+    revival.begin(layout, lambda _level, event, _message: told.append(event))
+    assert told == ["supervisor_gone", "revival_failed"]

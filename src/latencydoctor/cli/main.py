@@ -73,7 +73,10 @@ def main() -> None:
     """Run the command line and exit; the only place that catches everything."""
     # Reading rules makes many objects that stay; looking for garbage among them costs a tenth of a diagnosis.
     gc.set_threshold(GARBAGE_AFTER)
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # A terminal that is lost must not leave a drill's stack or a log's kubectl behind. Under nohup it is ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
     streams.prepare()
     code: int | str | None
     try:

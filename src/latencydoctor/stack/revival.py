@@ -19,22 +19,32 @@ from latencydoctor.stack import lifecycle
 from latencydoctor.stack.layout import Layout, locate
 from latencydoctor.stack.programs import MARKER
 
+BEGIN_S = 30.0
+"""The process goes into the background as soon as its modules are read."""
+
 
 def begin(layout: Layout, log: Callable[..., None]) -> None:
-    """Starts the revival in a process of its own, which outlives the caller: the caller is ended by it."""
+    """Starts the revival in a process of its own, which outlives the caller: the caller is ended by it.
+
+    Where it cannot be started that is logged, and nothing raised.
+    """
     log("CRITICAL", "supervisor_gone", "supervisord does not answer: the stack is started again")
     # Without the stack's mark, and nobody's child: it ends what carries the mark, but for itself and its parents.
     environment = {name: value for name, value in os.environ.items() if name != MARKER}
-    with layout.log("revival").open("ab") as stream:
-        subprocess.run(
-            [sys.executable, "-m", "latencydoctor.stack.revival", "--state", str(layout.state)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-            timeout=30,
-        )
+    try:
+        with layout.log("revival").open("ab") as stream:
+            subprocess.run(
+                [sys.executable, "-m", "latencydoctor.stack.revival", "--state", str(layout.state)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,
+                timeout=BEGIN_S,
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        # The caller must outlive it: there is no supervisord to start the caller again, and only it tries once more.
+        log("CRITICAL", "revival_failed", f"the stack was not started again: {error}")
 
 
 def main() -> int:

@@ -22,6 +22,9 @@ from latencydoctor.stack.unix_http import UnixConnection
 ANSWER_S = 10.0
 """supervisord answers at once; one that is silent for so long is stopped, or stuck. A busy machine takes seconds."""
 
+START_S = 30.0
+"""It is in the background within a second."""
+
 SPAWNED = re.compile(r"spawned: '([a-z0-9_-]+)' with pid")
 STARTED = re.compile(r"supervisord started with pid")
 
@@ -119,18 +122,23 @@ def _supervised(info: Mapping[str, object]) -> Supervised:
 def start(config: Path, environment: Mapping[str, str]) -> None:
     """Starts supervisord, which puts itself into the background; KnownError with its own words when it does not."""
     command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(config)]
-    done = subprocess.run(
-        command,
-        env=dict(environment),
-        cwd=config.parent,
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=30,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env=dict(environment),
+            cwd=config.parent,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=START_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise KnownError(
+            f"supervisord did not start within {START_S:g} s", hint="Is the machine, or its disk, overloaded?"
+        ) from error
     if done.returncode:
         said = [line for line in done.stdout.splitlines() if line.strip()]
         reason = said[0] if said else f"exit status {done.returncode}"

@@ -92,14 +92,36 @@ def test_output_that_is_lost_at_the_very_end_is_a_failure(
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_sigterm_unwinds_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_is_told_to_end_or_loses_the_terminal_unwinds_the_stack(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def command(prog_name: str, standalone_mode: bool) -> None:
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(number)
 
     monkeypatch.setattr(boundary, "app", command)
-    with pytest.raises(SystemExit) as caught:
-        boundary.main()
+    before = {one: signal.signal(one, signal.SIG_DFL) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with pytest.raises(SystemExit) as caught:
+            boundary.main()
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
     assert caught.value.code == 143
+
+
+def test_under_nohup_a_lost_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def command(prog_name: str, standalone_mode: bool) -> None:
+        signal.raise_signal(signal.SIGHUP)
+
+    monkeypatch.setattr(boundary, "app", command)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            boundary.main()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert caught.value.code == 0
 
 
 @pytest.mark.parametrize(("error", "code"), [(Refused("x"), 5), (RollbackFailed("x"), 7)], ids=repr)
