@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import median
 
@@ -19,7 +20,7 @@ def reached(predictions: Sequence[Prediction], checks: Sequence[Check]) -> tuple
 
 def _one(prediction: Prediction, measured: float | None) -> Reached:
     low, high = prediction.low, prediction.high
-    within = None if measured is None or low is None or high is None else low <= measured <= high
+    within = None if measured is None or low is None else low <= measured <= (math.inf if high is None else high)
     return Reached(prediction.signal, prediction.unit, prediction.after, low, high, measured, within)
 
 

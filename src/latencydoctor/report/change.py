@@ -11,7 +11,7 @@ from latencydoctor.model.remedy import Check, NothingToDo, Plan, RunSummary, Ver
 from latencydoctor.report.foreign import clean
 from latencydoctor.report.listing import show_lines
 from latencydoctor.report.reached import batches_line, sizes_line, why_outside
-from latencydoctor.report.units import amount, clock, instant, told_apart
+from latencydoctor.report.units import amount, clock, instant, interval, told_apart
 from latencydoctor.report.wording import name
 
 _AIMS = ("vip_p99_ms", "e2e_p99_ms")
@@ -67,12 +67,11 @@ def _predictions(plan: Plan, console: Console) -> None:
         if one.after is None:
             console.print(Text(f"predicted {name(one.signal)}: not computed, {clean(one.method)}", style="dim"))
             continue
-        interval = ""
-        if one.low is not None and one.high is not None:
-            interval = f" ({amount(one.low, one.unit)} to {amount(one.high, one.unit)})"
+        between = interval(one.low, one.high, one.unit)
+        within = f" ({between})" if between else ""
         before = f"{amount(one.before, one.unit)} → " if one.before is not None else ""
         console.print(
-            Text(f"predicted {name(one.signal)}: {before}{amount(one.after, one.unit)}{interval}", style="cyan")
+            Text(f"predicted {name(one.signal)}: {before}{amount(one.after, one.unit)}{within}", style="cyan")
         )
         if one.method != next_method:
             console.print(Text(f"  by {clean(one.method)}", style="dim"))

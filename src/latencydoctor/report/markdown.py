@@ -20,7 +20,7 @@ from latencydoctor.report.markdown_suspects import suspects
 from latencydoctor.report.markdown_table import QUERY_LIMIT, code, table
 from latencydoctor.report.onset import in_markdown
 from latencydoctor.report.reached import batches_line, sizes_line, why_outside
-from latencydoctor.report.units import amount, clock, instant
+from latencydoctor.report.units import amount, clock, instant, interval
 from latencydoctor.report.wording import before, compared, name, undone
 
 _SIMULATED = "> **Simulated accelerator.** Latencies, busy times and predictions below come from a simulated device."
@@ -189,7 +189,7 @@ def _plan(plan: Plan, verification: Verification | None) -> list[str]:
             name(one.signal),
             amount(one.before, one.unit),
             amount(one.after, one.unit),
-            _interval(one.low, one.high, one.unit),
+            interval(one.low, one.high, one.unit) or "-",
             amount(measured.get(one.signal), one.unit),
             markdown(one.method),
         )
@@ -203,10 +203,6 @@ def _plan(plan: Plan, verification: Verification | None) -> list[str]:
     if verification is not None and (why := why_outside(verification.reached)):
         lines += ["", f"Why p99 lies outside its interval: {why}.", ""]
     return lines
-
-
-def _interval(low: float | None, high: float | None, unit: str) -> str:
-    return f"{amount(low, unit)} to {amount(high, unit)}" if low is not None and high is not None else "-"
 
 
 def clean_block(text: str) -> list[str]:

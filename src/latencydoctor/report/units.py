@@ -67,3 +67,10 @@ def span(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def interval(low: float | None, high: float | None, unit: str) -> str:
+    """From where to where a figure is expected; without an upper end it has no bound, and without a lower it is ""."""
+    if low is None:
+        return ""
+    return f"{amount(low, unit)} to {'no bound' if high is None else amount(high, unit)}"

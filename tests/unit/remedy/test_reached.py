@@ -40,6 +40,12 @@ def test_it_is_the_middle_of_the_conclusive_checks_beside_what_was_predicted() -
     assert found["accelerator_busy_ratio"].within is None
 
 
+@pytest.mark.parametrize(("measured", "within"), [(0.05, False), (0.3, True), (1.0, True)])
+def test_an_interval_without_an_upper_end_holds_all_above_its_lower(measured: float, within: bool) -> None:
+    told = Prediction("cache_hit_ratio", "ratio", 0.1, 0.2, 0.1, None, "some load cannot be carried")
+    assert reached([told], [check(measured)])[0].within is within
+
+
 def test_what_no_check_measures_is_not_known() -> None:
     found = {one.signal: one for one in reached(PREDICTIONS, (check(None), check(None, conclusive=False)))}
     assert (found["capacity_rps"].measured, found["capacity_rps"].within) == (None, None)

@@ -39,6 +39,14 @@ def test_how_several_in_a_row_were_reached_is_said_once() -> None:
     assert shown() == []
 
 
+def test_an_interval_without_an_upper_end_is_shown_as_one() -> None:
+    """The end was left out with the whole interval, so a figure that may have no bound looked the surest of all."""
+    p99 = Prediction("e2e_p99_ms", "ms", 2140.0, 262.0, 80.2, None, "simulated queue")
+    assert shown(p99)[0] == "predicted p99 latency: 2,140 ms → 262 ms (80.2 ms to no bound)"
+    plan = replace(PLAN, predictions=(p99,))
+    assert "| 80.2 ms to no bound |" in incident(replace(record(), plan=plan))
+
+
 def test_a_plan_that_demands_nothing_of_verification_says_so() -> None:
     console = Console(file=io.StringIO(), width=120, color_system=None)
     change.show_plan(PLAN, console)
