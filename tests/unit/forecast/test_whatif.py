@@ -56,6 +56,19 @@ def test_the_cost_at_low_load_is_the_wait_for_company() -> None:
     assert low.after == pytest.approx(126.0, abs=2.0)
 
 
+def test_batches_larger_than_any_that_ran_are_predicted_with_room_and_said_to_be() -> None:
+    """What `batch-floor` is planned on: a stack that batched no more than 8 is to batch 32."""
+    seen, known = (
+        {one.signal: one for one in predict(MEASURED, 320.0, BAD, GOOD, times)}
+        for times in (TIMES, (*TIMES, BatchTime(16, 30, 36.0), BatchTime(32, 30, 52.0)))
+    )
+    for signal in ("capacity_rps", "e2e_p99_ms"):
+        assert "batches above 8 were never seen" in seen[signal].method
+        assert "never seen" not in known[signal].method
+        wide, narrow = ((one.high or 0) - (one.low or 0) for one in (seen[signal], known[signal]))
+        assert wide > 1.5 * narrow > 0
+
+
 def test_more_than_batching_can_carry_is_said() -> None:
     p99 = predicted(700.0)["e2e_p99_ms"]
     assert (p99.after, p99.low, p99.high) == (None, None, None)
