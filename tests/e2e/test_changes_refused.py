@@ -142,5 +142,8 @@ def test_a_run_is_recovered_without_the_credentials_of_prometheus(state: Path, t
     log.record(RunEvent.STARTED)
     assert here("runs", "--format", "json", cwd=tmp_path).code == 0
     assert here("runs", "show", log.run_id, cwd=tmp_path).code == 0
+    page = here("runs", "show", log.run_id, "--markdown", cwd=tmp_path)
+    assert page.out.startswith(f"## Run {log.run_id}\n")
+    assert "It has no end" in page.out
     asked = here("runs", "recover", "--yes", cwd=tmp_path)
     refused(asked, 1, f"the first record of run {log.run_id} does not tell its change", "that wrote it")

@@ -246,14 +246,18 @@ def show(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's name, as `runs` lists it.")],
     config: ConfigOption = None,
     target: TargetOption = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="As a timeline for a postmortem.")] = False,
 ) -> None:
     """Every journal record of one run, as JSON lines; the chain is checked first."""
     import json
 
     from latencydoctor.cli import wiring
-    from latencydoctor.report import machine
+    from latencydoctor.report import machine, markdown_run
 
     history = wiring.treatment(_request(config, None), target, wiring.silent, measures=False).tools.history
+    if markdown:
+        streams.write(markdown_run.timeline(run_id, history.entries(run_id)))
+        return
     for entry in history.entries(run_id):
         streams.write(json.dumps(machine.plain(entry), sort_keys=True, ensure_ascii=False))
 
