@@ -54,6 +54,12 @@ _COMMANDS = (
         ("wandb",),
         re.compile(rf"(\bwandb\s{{1,3}}login\s{{1,3}}(?:--?[a-z]{{1,20}}\s{{1,3}}){{0,3}})(?!-|{STATE}){WORD}"),
     ),
+    Rule(("from-literal",), re.compile(rf"(--from-literal[= ]{{1,2}}[^\s=]{{1,100}}=){WORD}")),
+    Rule(
+        ("-a ", "--auth"),
+        re.compile(rf"(\b(?:https?|xh)\s(?:[^\n|;]{{0,100}}?\s)?(?:-a|--auth)[\s=]{{1,3}}[^\s:]{{1,100}}:)(?!/){WORD}"),
+    ),
+    Rule(("alias",), re.compile(rf"(\bmc\s{{1,3}}alias\s{{1,3}}set\s{{1,3}}(?:\S{{1,300}}\s{{1,3}}){{3}}){WORD}")),
     Rule(("7z",), re.compile(rf"(\b7z[arz]?\b{_UP_TO}-p)(?!\s){WORD}")),
     Rule(("zip",), re.compile(rf"(\b(?:un)?zip\b{_UP_TO}-P\s{{1,3}})(?!-){WORD}")),
     Rule(("smb",), re.compile(rf"(\bsmb[a-z]{{3,10}}\b{_UP_TO}(?:-U|--user)[\s=]{{0,3}}[^\s%]{{1,100}}%){WORD}")),

@@ -23,7 +23,7 @@ _NAMED = Rule(NAME_MARKS, re.compile(rf"(?i)({SURE_NAMES}{IS})(?!{STATE}){VALUE}
 # Servers count tokens: a figure behind the word is none of the secret kind, unless its name or its length says so.
 _TOKEN = Rule(
     ("token",),
-    re.compile(rf"(?i)({TOKEN}{IS})(?!\d{{1,12}}(?:\.\d{{1,9}})?(?![\w-])|{STATE}){VALUE}"),
+    re.compile(rf"(?i)({TOKEN}{IS})(?!\d{{1,12}}(?:\.\d{{1,9}})?(?![\w-])|[\"']?</?\|?\w{{1,30}}\|?>|{STATE}){VALUE}"),
 )
 _PASS = Rule(
     ("pass",),
@@ -75,17 +75,39 @@ _PROSE_NAMES = (
 )
 _PROSE_TOKEN = r"(?<!next\s)(?<!stop\s)(?<!last\s)(?<!first\s)token"
 _IS_SAID = (
-    r"(?:\s{1,3}(?:for|of)\s{1,3}[^\s:]{1,64})?\s{1,3}"
+    r"(?:\s{1,3}(?:for|of)(?:\s{1,3}[^\s:]{1,64}){1,3}?)?\s{1,3}"
     r"(?:(?:is|was|are|were|has\s{1,3}been|to)(?:\s{1,3}(?:now|still|set\s{1,3}to|changed\s{1,3}to|reset\s{1,3}to))?\s{0,3}:?\s{1,3})"
 )
 _QUOTED_WORDS = rf"""(?:"(?!{STATE})[^"\n]{{3,400}}"|'(?!{STATE})[^'\n]{{3,400}}'|`(?!{STATE})[^`\n]{{3,400}}`)"""
 _PROSE = Rule(
     ("passw", "passphrase", "passcode", "pwd", "secret", "credential", "key", "token"),
     re.compile(
-        rf"(?i)((?:{_PROSE_NAMES}|{_PROSE_TOKEN}){_IS_SAID}|pass(?:word|phrase|wd)\s{{1,3}})"
+        rf"(?i)((?:{_PROSE_NAMES}|{_PROSE_TOKEN}){_IS_SAID}|(?:pass(?:word|phrase|wd)|(?:api|access)[ _-]key)\s{{1,3}})"
         rf"(?-i:{LOOKS_SECRET}|{_QUOTED_WORDS})"
     ),
 )
+_PROSE_OF = Rule(
+    ("passw", "secret"),
+    re.compile(
+        r"(?i)((?:password|passwd|secret)(?:\s{1,3}(?:is|was)\s{1,3}\w{1,20})?\s{1,3}(?:for|of)\s{1,3}[^\s:]{1,64}:\s{1,3})"
+        rf"(?!{STATE})(?=\S{{0,64}}\d)(?=\S{{0,64}}[a-z])\S{{6,400}}"
+    ),
+)
+_PROSE_BARE_TOKEN = Rule(
+    ("token",),
+    re.compile(
+        r"(?i)(\b(?:with|using|invalid|bad|expired|revoked|unknown|access|api|auth|bearer|refresh)\s{1,3}token:?\s{1,3}[\"'`]?)"
+        rf"(?=\S{{12}})(?-i:{LOOKS_SECRET})"
+    ),
+)
+_VARIABLE = Rule(
+    (*NAME_MARKS, "token"),
+    re.compile(
+        r"""(?P<keep>(?P<quote>["'])[A-Z0-9_]{0,40}(?:PASSWORD|PASSWD|PASSPHRASE|PASS|SECRET|TOKEN|KEY|CREDENTIALS?)=)"""
+        r"""(?=\S)[^"'\\\n]{1,4096}(?=(?P=quote))"""
+    ),
+)
+"""A variable quoted as a whole may hold what ends a bare value."""
 _PROSE_FIGURES = Rule(
     ("passw", "passphrase", "passcode", "pwd", "secret"),
     re.compile(rf"(?i)((?:pass(?:word|phrase|wd|code)|pwd|secret){_IS_SAID})\d{{4,400}}(?![\w:.-]?\w)"),
@@ -101,6 +123,7 @@ COOKIE = Rule(
 
 RULES = (
     *(
+        _VARIABLE,
         _ENVIRONMENT,
         _PAIR,
         _ELEMENT,
@@ -111,6 +134,8 @@ RULES = (
         _PASS_ALONE,
         _FLAG,
         _PROSE,
+        _PROSE_OF,
+        _PROSE_BARE_TOKEN,
         _PROSE_FIGURES,
         _IDENTIFIED,
     ),

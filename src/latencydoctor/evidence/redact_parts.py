@@ -22,8 +22,8 @@ class Rule(NamedTuple):
 # The plural before a small figure is a count of them.
 _MANY = r"""(?:s(?!["']?\s{0,3}[:=]\s{0,3}\d{1,5}(?![\w.-])))?"""
 SURE_NAMES = (
-    r"(?:password|passwd|passphrase|passcode|pwd|(?<!imagepull)secret|api[_-]?key|access[_-]?key|private[_-]?key"
-    r"|account[_-]?key|credential|authorization|session[_-]?(?:key|id)|signature)"
+    r"(?:password|passwd|passphrase|passcode|pwd|(?<!imagepull)secret|api[_ -]?key|access[_ -]?key"
+    r"|(?:private|account|subscription|encryption|signing|master|storage|license|webhook)[_-]?key|credential|authorization|session[_-]?(?:key|id)|signature)"
     rf"{_MANY}(?:[_-]?(?:id|key|base|value)){{0,2}}"
 )
 NAME_MARKS: tuple[str, ...] = (
@@ -66,7 +66,7 @@ _STATES = (
     "pods secrets serviceaccounts permission dial context rpc unable unexpected open get post eof timeout connection"
 )
 _END = r"""(?=[.!:]?(?:[\s,;)\]}"'`&\\]|$))"""
-STATE = rf"(?i:{'|'.join(_STATES.split())}){_END}"
+STATE = rf"(?i:\((?:empty|none|null|hidden|unset|not\s)|(?:{'|'.join(_STATES.split())}){_END})"
 """What is said of a secret instead of it."""
 _FACTS = (
     r"\d{4}-\d\d-\d\d|v?\d{1,20}(?:\.\d{1,20}){0,3}(?:ms|us|ns|s|m|h|d|%|min|[kmg]i?b)?"

@@ -28,8 +28,8 @@ SIGNED = Rule(
 SCHEME = Rule(
     ("bearer", "basic"),
     re.compile(
-        r"\b((?i:bearer|basic))\s{1,3}(?=[A-Za-z0-9._~+/-]{0,200}(?:\d|[a-z][A-Z]|=)|[A-Za-z._~+/-]{20})"
-        r"[A-Za-z0-9._~+/=-]{8,4096}"
+        r"\b((?i:bearer|basic))\s{1,3}(?=[A-Za-z0-9._~+/-]{0,200}(?:\d|[a-z][A-Z]|={1,2}(?!\w))|[A-Za-z._~+/-]{20})"
+        r"[A-Za-z0-9._~+/-]{6,4096}={0,2}"
     ),
     rf"\1 {HIDDEN}",
 )
@@ -61,13 +61,21 @@ _SHAPES = (
     (("ya29.",), r"\bya29\.[A-Za-z0-9_-]{20,1024}"),
     (("dckr_pat_",), r"\bdckr_pat_[A-Za-z0-9_-]{20,255}"),
     (("npm_",), r"\bnpm_[A-Za-z0-9]{30,255}"),
+    (("atatt3", "atbb"), r"\bAT(?:ATT3|BB)[A-Za-z0-9_=-]{16,255}"),
+    (("dapi",), r"\bdapi[0-9a-f]{32}"),
+    (("_v1_",), r"\bdo[opr]_v1_[0-9a-f]{32,255}"),
+    (("glsa_", "glc_"), r"\bgl(?:sa|c)_[A-Za-z0-9_=]{20,1024}"),
+    (("pcsk_",), r"\bpcsk_[A-Za-z0-9_]{20,255}"),
+    (("age-secret-key-",), r"\bAGE-SECRET-KEY-1[0-9A-Z]{8,255}"),
+    # What a password was hashed to can be tried at leisure.
+    (("$",), r"\$(?:2[abxy]|5|6|y|apr1|argon2(?:id?|d)|pbkdf2[\w-]{0,16})\$[./A-Za-z0-9$=,+]{20,512}"),
     (("sk",), r"\bSK[0-9a-f]{32}\b"),
     # A key in PEM, encoded once more; neither a certificate nor a public key.
     (("ls0tls1crudjti",), r"LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM)[A-Za-z0-9+/]{8,65536}={0,2}"),
     (("eyj",), r"\beyJ[A-Za-z0-9_-]{10,2048}\.[A-Za-z0-9_-]{4,2048}(?:\.[A-Za-z0-9_-]{0,2048})?"),
     (
-        ("private key-",),
-        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]|-(?!----)){0,65536}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
+        ("private key-", "private key block-"),
+        r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,9}-----(?:[^-]|-(?!----)){0,65536}(?:-----END [A-Z ]{0,50}-----)?",
     ),
 )
 
