@@ -16,11 +16,12 @@ from latencydoctor.errors import ContentError, ContentErrors, KnownError, Locati
 
 
 @pytest.fixture(autouse=True)
-def own_handler() -> object:
-    """The boundary listens to SIGTERM for the rest of the process: give it back."""
-    before = signal.getsignal(signal.SIGTERM)
+def own_handlers() -> object:
+    """The boundary listens to signals for the rest of the process: they start as in a shell, and are given back."""
+    before = {one: signal.signal(one, signal.SIG_DFL) for one in (signal.SIGTERM, signal.SIGHUP)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for one, handler in before.items():
+        signal.signal(one, handler)
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
@@ -100,13 +101,8 @@ def test_whoever_is_told_to_end_or_loses_the_terminal_unwinds_the_stack(
         signal.raise_signal(number)
 
     monkeypatch.setattr(boundary, "app", command)
-    before = {one: signal.signal(one, signal.SIG_DFL) for one in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        with pytest.raises(SystemExit) as caught:
-            boundary.main()
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+    with pytest.raises(SystemExit) as caught:
+        boundary.main()
     assert caught.value.code == 143
 
 
@@ -115,12 +111,9 @@ def test_under_nohup_a_lost_terminal_ends_nothing(monkeypatch: pytest.MonkeyPatc
         signal.raise_signal(signal.SIGHUP)
 
     monkeypatch.setattr(boundary, "app", command)
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with pytest.raises(SystemExit) as caught:
-            boundary.main()
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with pytest.raises(SystemExit) as caught:
+        boundary.main()
     assert caught.value.code == 0
 
 
