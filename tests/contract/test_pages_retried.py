@@ -144,5 +144,6 @@ def test_config_check_waits_for_a_page_no_longer_than_it_says(tmp_path: Path, mo
     with stranger(drip_head) as server:
         (tmp_path / "latencydoctor.yaml").write_text(f"sources:\n  nvml: false\n  metrics: ['{server.url}']\n")
         (probed,) = probing.probe(DiagnoseRequest(config=tmp_path / "latencydoctor.yaml")).sources
-    assert (probed.state, probed.detail) == ("unreachable", "deadline passed: no page within 0.5 s")
+    assert probed.state == "unreachable"
+    assert probed.detail.endswith(" does not answer: deadline passed: no page within 0.5 s")
     assert time.monotonic() - began_s < 10

@@ -89,7 +89,7 @@ def hang_up(asked: Asked) -> None:
         (reply(b"[1, 2]"), SourceError, "the server sent JSON that is not Prometheus's"),
         (reply(b'{"status": "success", "data": ["a", '), CannotTell, "the JSON is cut off or broken"),
         (reply(b"[" * 100_000), CannotTell, "the JSON is"),
-        (reply(b"oops", "500 Internal Server Error", "text/plain"), CannotTell, "error status: HTTP 500"),
+        (reply(b"oops", "500 Internal Server Error", "text/plain"), CannotTell, "answers with an error: HTTP 500"),
         (reply(b'{"error": "query\\u0007 engine"}', "503 Busy"), CannotTell, "HTTP 503: query engine"),
         (cut_short, CannotTell, "answer broke off"),
         (cut_chunk, CannotTell, "answer broke off"),
@@ -101,7 +101,7 @@ def hang_up(asked: Asked) -> None:
         (reply(b"", "302 Found", location="http://[::1/"), SourceError, "to what is no address"),
         (reply(b'{"data": [' + b"9" * 5000 + b"]}"), CannotTell, "the JSON is cut off or broken"),
         (reply(b'{"data": \xff}', kind="application/json; charset=undefined"), CannotTell, "the JSON is cut off"),
-        (reply(b'{"error": ' + b"9" * 5000 + b"}", "500 Oops"), CannotTell, "error status: HTTP 500"),
+        (reply(b'{"error": ' + b"9" * 5000 + b"}", "500 Oops"), CannotTell, "answers with an error: HTTP 500"),
     ],
 )
 def test_what_is_no_working_prometheus_is_told_apart(

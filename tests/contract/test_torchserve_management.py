@@ -171,7 +171,7 @@ HOSTILE: dict[str, tuple[Answer, GapReason, str]] = {
     "HTML": (body("<html>Sign in</html>", kind="text/html"), GapReason.BAD_ANSWER, "not JSON"),
     "empty": (body(""), GapReason.BAD_ANSWER, "empty answer"),
     "401": (body("", "401 Unauthorized"), GapReason.BAD_ANSWER, "credentials refused"),
-    "500": (body('{"code": 500, "message": "[red]\\u001b[31m no"}', "500 No"), GapReason.BAD_ANSWER, "HTTP 500"),
+    "500": (body('{"code": 500, "message": "[red]\\u001b[31m no"}', "500 No"), GapReason.UNREACHABLE, "HTTP 500"),
     "cut off": (body(RECORDED["idle"]["body"][:200]), GapReason.BAD_ANSWER, "cut off or broken"),
     "deep": (body("[" * 100_000), GapReason.BAD_ANSWER, "cut off or broken"),
     "another's JSON": (body('{"status": "success", "data": []}'), GapReason.BAD_ANSWER, "not TorchServe's"),

@@ -10,10 +10,11 @@ from latencydoctor.cli import sources_wiring, wiring
 from latencydoctor.content.everything import Content
 from latencydoctor.errors import CannotTell, LatencyDoctorError
 from latencydoctor.model.configuration import Configuration, MetricsPage, Probed, ProbedSource
-from latencydoctor.model.evidence import GapReason, Selection, Window
+from latencydoctor.model.evidence import Gap, GapReason, Selection, Window
 from latencydoctor.model.readings import Readings
 
 _DEADLINE_S = 5.0
+_SENTENCES = (GapReason.UNREACHABLE, GapReason.BAD_ANSWER, GapReason.DEADLINE)
 
 
 def probe(request: wiring.DiagnoseRequest) -> Probed:
@@ -96,4 +97,14 @@ def _facts(name: str, address: str, readings: Readings) -> ProbedSource:
         return ProbedSource(name, address, "ok", f"{told} facts" if readings.facts else "readable")
     gap = readings.gaps[0]
     state = "wrong" if gap.reason is GapReason.BAD_ANSWER else "unreachable"
-    return ProbedSource(name, address, state, f"{gap.reason.value}: {gap.detail}", gap.needs)
+    # A gap that a source tells of in a whole sentence needs no reason before it.
+    words = gap.detail if gap.reason in _SENTENCES else f"{gap.reason.value}: {gap.detail}"
+    return ProbedSource(name, address, state, words, _next_step(gap))
+
+
+def _next_step(gap: Gap) -> str:
+    if not gap.needs:
+        return ""
+    if gap.reason in (GapReason.UNREACHABLE, GapReason.DEADLINE):
+        return f"Check that it runs and that its address is right: {gap.needs}."
+    return f"Give {gap.needs}."

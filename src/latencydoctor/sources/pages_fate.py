@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from latencydoctor.errors import SourceError
 from latencydoctor.evidence.promql import PageError
 from latencydoctor.model.evidence import Gap, GapReason
-from latencydoctor.sources.pages_http import CONFIGURED_WRONGLY, Place
+from latencydoctor.sources.pages_http import Place, failure_of
 from latencydoctor.sources.transport import FailureKind, TransportError
 
 GIVE_UP_AFTER = 2
@@ -51,10 +51,8 @@ class Fate:
                 return
             hint = "Check the URL: it must be a metrics page in Prometheus's text format."
             raise SourceError(f"the page of {self.place.instance} cannot be used: {failure}", hint=hint)
-        if failure.kind in CONFIGURED_WRONGLY:
-            raise SourceError(
-                f"the page of {self.place.instance} cannot be used: {failure}", hint=CONFIGURED_WRONGLY[failure.kind]
-            )
+        if (wrong := failure_of(self.place, failure)) is not None:
+            raise wrong
 
     def story(self) -> str:
         """How often it was read, in words."""

@@ -15,6 +15,7 @@ from latencydoctor.model.configuration import MetricsPage
 from latencydoctor.sources.address import Address, Asked, bare_url, read_address
 from latencydoctor.sources.allowance import Allowance
 from latencydoctor.sources.authentication import Authentication, origin_of
+from latencydoctor.sources.failing import CONFIGURED_WRONGLY, Server, next_step, said
 from latencydoctor.sources.transport import Deadline, FailureKind, GuardedSession, TransportError
 
 DEFAULT_PATH = "/metrics"
@@ -130,13 +131,22 @@ def _text(body: bytes, content_type: str) -> str:
     return text
 
 
-CONFIGURED_WRONGLY = {
-    FailureKind.TLS: "Name your own CA with ca_file and, if it asks for one, your certificate with cert_file, "
-    "beside the page's url under sources.metrics in the configuration file.",
-    FailureKind.CREDENTIALS: "Name them beside the page's url under sources.metrics in the configuration file: "
-    "bearer_env, bearer_file, or username with password_env or password_file.",
-    FailureKind.NOT_FOUND: "Check the address's path: most servers have their page at /metrics.",
-    FailureKind.REDIRECT: "Give the address that it redirects to, if you trust it.",
-    FailureKind.TOO_LARGE: "Ask the Prometheus that scrapes this page (--prometheus URL).",
-}
-"""Failures that no second try will change, and what to do."""
+def server_of(place: Place) -> Server:
+    """A page as messages call it."""
+    return Server(
+        f"the page of {place.instance}",
+        "--metrics-url URL",
+        "most servers have their page at /metrics",
+        "the page's url in sources.metrics",
+    )
+
+
+def failure_of(place: Place, error: TransportError) -> SourceError | None:
+    """What the user must correct; None for a failure that may pass by itself."""
+    server = server_of(place)
+    if error.kind is FailureKind.TOO_LARGE:
+        hint = "Ask the Prometheus that scrapes this page (--prometheus URL)."
+        return SourceError(f"{server.name} cannot be used: {error}", hint=hint)
+    if error.kind in CONFIGURED_WRONGLY:
+        return SourceError(said(server, error), hint=next_step(server, error))
+    return None

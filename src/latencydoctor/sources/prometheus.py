@@ -22,6 +22,7 @@ from latencydoctor.sources.allowance import Allowance
 from latencydoctor.sources.answers import RangeAnswer, read_range
 from latencydoctor.sources.authentication import Authentication, origin_of
 from latencydoctor.sources.discovery import Finder
+from latencydoctor.sources.failing import CONFIGURED_WRONGLY, PROMETHEUS, next_step, said
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.together import Elements, ask_together
 from latencydoctor.sources.transport import SLOWEST_READ_S, Deadline, FailureKind, GuardedSession, TransportError
@@ -48,14 +49,6 @@ MOST_BYTES_OF_NAMES = 1024 * 1024
 """About 30,000 metric names; where there are more, only the known ones are asked for."""
 
 _Result = TypeVar("_Result")
-
-_CONFIGURED_WRONGLY = {
-    FailureKind.TLS: "Name your own CA with ca_file and, if it asks for one, your certificate with cert_file.",
-    FailureKind.CREDENTIALS: "Check the credentials that the configuration names.",
-    FailureKind.NOT_FOUND: "No Prometheus API there: check the URL's path prefix.",
-    FailureKind.NOT_JSON: "That is no Prometheus API: check the URL (not a dashboard or a login page).",
-    FailureKind.REDIRECT: "Give the address that it redirects to, if you trust it.",
-}
 
 _GAP_REASONS = {
     FailureKind.DEADLINE: GapReason.DEADLINE,
@@ -224,13 +217,12 @@ def _reading(query: RangeQuery, elements: Elements) -> tuple[QueryRecord, RangeA
 
 def _as_known(error: TransportError, selector: str) -> LatencyDoctorError:
     """What a failed discovery means: configured wrongly (exit 1), a bad selector (2), or not answering (4)."""
-    if error.kind in _CONFIGURED_WRONGLY:
-        return SourceError(f"Prometheus cannot be used: {error}", hint=_CONFIGURED_WRONGLY[error.kind])
+    message, hint = said(PROMETHEUS, error), next_step(PROMETHEUS, error)
+    if error.kind in CONFIGURED_WRONGLY:
+        return SourceError(message, hint=hint)
     if error.kind is FailureKind.STATUS and error.status == requests.codes.bad_request:
-        hint = 'A selector is a list of label matchers, such as namespace="prod",cluster="eu".'
         if selector:
-            return UsageError(f"Prometheus refuses the selector: {error.detail}", hint=hint)
-        return SourceError(f"Prometheus cannot be used: {error}", hint="Is it a Prometheus 2.24 or newer?")
-    return CannotTell(
-        f"Prometheus does not answer: {error}", hint="Check that it runs and that its URL is right (--prometheus URL)."
-    )
+            shape = 'A selector is a list of label matchers, such as namespace="prod",cluster="eu".'
+            return UsageError(f"Prometheus refuses the selector: {error.detail}", hint=shape)
+        return SourceError(message, hint="Is it a Prometheus 2.24 or newer?")
+    return CannotTell(message, hint=hint)

@@ -19,10 +19,11 @@ from latencydoctor.model.readings import Readings
 from latencydoctor.sources.address import Address
 from latencydoctor.sources.allowance import Allowance
 from latencydoctor.sources.authentication import Authentication, origin_of
+from latencydoctor.sources.failing import Server, said
 from latencydoctor.sources.side_by_side import run_side_by_side
 from latencydoctor.sources.torchserve_address import torchserve_address
 from latencydoctor.sources.torchserve_description import SIGNALS, facts_of
-from latencydoctor.sources.transport import Deadline, FailureKind, GuardedSession, TransportError
+from latencydoctor.sources.transport import CIRCLE, Deadline, FailureKind, GuardedSession, TransportError
 
 SOURCE = "torchserve"
 DEADLINE_S = 3.0
@@ -39,6 +40,7 @@ MOST_NAMES_SHOWN = 10
 
 _UNREACHABLE = frozenset({FailureKind.REFUSED, FailureKind.NO_ROUTE, FailureKind.NAME})
 _NEEDS_ADDRESS = "TorchServe's management address, port 8081 by default (--torchserve URL)"
+_SERVER = Server("TorchServe's management API", "--torchserve URL", _NEEDS_ADDRESS, "sources.torchserve")
 _NEEDS_CA = "the CA of its certificate: sources.torchserve.ca_file in the configuration"
 _NEEDS_TOKEN = (
     "the management key, at the management address (port 8081 by default): sources.torchserve.bearer_file in the "
@@ -156,14 +158,18 @@ def _failed(query: str, error: TransportError) -> Readings:
     if error.kind is FailureKind.DEADLINE:
         gap = Gap("", GapReason.DEADLINE, "TorchServe's management API did not answer in time")
     else:
-        reason = GapReason.UNREACHABLE if error.kind in _UNREACHABLE else GapReason.BAD_ANSWER
-        gap = Gap("", reason, f"TorchServe's management API: {error}", _needs(error))
+        # What a server answers with while it starts, ends or has broken down says nothing against the configuration.
+        is_down = error.kind in _UNREACHABLE or error.status >= 500
+        reason = GapReason.UNREACHABLE if is_down else GapReason.BAD_ANSWER
+        gap = Gap("", reason, said(_SERVER, error), _needs(error))
     return _gaps(query, gap)
 
 
 def _needs(error: TransportError) -> str:
     if error.kind is FailureKind.CREDENTIALS or _is_about_the_token(error):
         return _NEEDS_TOKEN
+    if error.kind is FailureKind.REDIRECT and CIRCLE not in error.detail:
+        return "the address that it redirects to, if you trust it"
     return _NEEDS_CA if error.kind is FailureKind.TLS else _NEEDS_ADDRESS
 
 

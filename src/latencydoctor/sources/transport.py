@@ -36,6 +36,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """No proxy that the environment names leads to these: its own are others."""
 
 MAX_REDIRECTS = 3
+CIRCLE = "times in a row"
 SLOWEST_READ_S = 10.0
 
 
@@ -152,7 +153,7 @@ class GuardedSession(requests.Session):
                 _refuse_errors(response, self._hide, json_only=self._json_only)
                 return response
             request = _redirected(request, response)
-        raise TransportError(FailureKind.REDIRECT, f"more than {MAX_REDIRECTS} times in a row")
+        raise TransportError(FailureKind.REDIRECT, f"more than {MAX_REDIRECTS} {CIRCLE}")
 
     def _hide(self, text: str) -> str:
         return self.auth.hide(text) if isinstance(self.auth, Authentication) else text

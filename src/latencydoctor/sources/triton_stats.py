@@ -151,7 +151,9 @@ def _failed(signals: Iterable[str], query: str, error: InferenceServerException)
     if late:
         gap = Gap("", GapReason.DEADLINE, "Triton did not answer in time")
     elif "UNAVAILABLE" in status:
-        gap = Gap("", GapReason.UNREACHABLE, "Triton cannot be reached over gRPC", "Triton's gRPC address (--triton)")
+        refused = "refused" in str(error.message()).lower()
+        told = f"Triton does not answer: {'connection refused' if refused else 'there is no gRPC server'}"
+        gap = Gap("", GapReason.UNREACHABLE, told, "Triton's gRPC address, port 8001 by default (--triton HOST:PORT)")
     else:
         gap = Gap("", GapReason.BAD_ANSWER, plain(str(error.message())))
     record = QueryRecord(SOURCE, query, gap.reason.value, 0)
