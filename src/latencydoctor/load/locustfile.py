@@ -263,6 +263,8 @@ def main(plan_path: Path, samples_path: Path, parent: int) -> bool:
     # A request that breaks down (on a full disk, say) must end the run: gevent would go on without its sample.
     hub = gevent.get_hub()
     hub.SYSTEM_ERROR = (*hub.SYSTEM_ERROR, Exception)
+    # gevent would print it first, and where that fails as well (the same disk), the error would never reach us.
+    hub.exception_stream = None
     watching, obeying = gevent.spawn(watch, loop, parent), gevent.spawn(obey, loop, sys.stdin.fileno())
     runner.start(1, spawn_rate=1)
     loop.drain()
