@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from latencydoctor.stack.endpoints import Endpoints
     from latencydoctor.stack.layout import Layout
+
+# The same examples in every run, and no time limit on one of them: a change is not refused for an example that it has
+# nothing to do with, nor because the machine was busy. `--hypothesis-profile=default` looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 
 def pytest_configure() -> None:
