@@ -120,6 +120,8 @@ def main(state: Path, replicas: int) -> None:
     """Serves until stdin ends."""
     layout = Layout(state)
     layout.create()
+    # One that was killed left its own: they would pass for this one's before anybody listens.
+    layout.remove_sockets()
     settings = (
         stack_settings.load(layout.settings)
         if layout.settings.exists()
@@ -162,6 +164,7 @@ def main(state: Path, replicas: int) -> None:
     stopped.set()
     for server in servers:
         server.stop(None)
+    layout.remove_sockets()
 
 
 @contextmanager
