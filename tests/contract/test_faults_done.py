@@ -13,6 +13,7 @@ from latencydoctor.errors import KnownError
 from latencydoctor.stack import faults, profile
 from latencydoctor.stack.encoder.device import SimulatedDevice
 from latencydoctor.stack.layout import Layout
+from tests.contract.gateway_client import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -32,8 +33,7 @@ def test_a_flushed_cache_holds_what_came_since_the_last_flush(valkey: Valkey, tm
     try:
         assert valkey.dbsize() == 0
         valkey.set("new", b"x")
-        time.sleep(0.2)
-        assert valkey.dbsize() == 0
+        eventually(lambda: valkey.dbsize() == 0, "what came is flushed as well")
     finally:
         flushed.end()
     valkey.set("newer", b"x")
@@ -44,20 +44,23 @@ def test_a_flushed_cache_holds_what_came_since_the_last_flush(valkey: Valkey, tm
 def test_a_stalled_cache_answers_late_until_the_stall_is_ended(valkey: Valkey, tmp_path: Path) -> None:
     stalled = faults.stall_cache(str(tmp_path / "valkey.sock"), 0.3)
     try:
-        took_s = []
-        for _ in range(4):
-            started_s = time.monotonic()
-            valkey.get("a")
-            took_s.append(time.monotonic() - started_s)
-            time.sleep(0.15)
-        assert max(took_s) > 0.2
+        assert longest_s(valkey) > 0.2
     finally:
         stalled.end()
         stalled.end()
-    valkey.get("a")
-    started_s = time.monotonic()
-    valkey.get("a")
-    assert time.monotonic() - started_s < 0.2
+    # A busy machine may hold up one answer, the stall held one of each four.
+    assert min(longest_s(valkey) for _ in range(3)) < 0.2
+
+
+def longest_s(valkey: Valkey) -> float:
+    """How long the slowest of four answers took, asked over more than a stall's length."""
+    took_s = []
+    for _ in range(4):
+        started_s = time.monotonic()
+        valkey.get("a")
+        took_s.append(time.monotonic() - started_s)
+        time.sleep(0.15)
+    return max(took_s)
 
 
 def test_without_a_cache_server_there_is_nothing_to_hurt(tmp_path: Path) -> None:
@@ -113,9 +116,12 @@ def test_a_job_keeps_entries_alive_until_the_cache_is_lost(valkey: Valkey, tmp_p
     valkey.set("faq:a", b"x", ex=1)
     renewed = faults.renew_cache(path, 0.05)
     valkey.set("faq:b", b"x", ex=1)
-    time.sleep(0.2)
-    left_s = [valkey.ttl(name) for name in ("faq:a", "faq:b")]
-    assert all(isinstance(one, int) and one > faults.RENEWED_S - 5 for one in left_s)
+
+    def renewed_both() -> bool:
+        left_s = [valkey.ttl(name) for name in ("faq:a", "faq:b")]
+        return all(isinstance(one, int) and one > faults.RENEWED_S - 5 for one in left_s)
+
+    eventually(renewed_both, "both entries are renewed")
     renewed.end()
     faults.empty_cache(path)
     assert valkey.dbsize() == 0
