@@ -213,7 +213,7 @@ def _refuse_elsewhere(fix: Fix, diagnosis: Diagnosis | None) -> None:
     if fix.causes and cause.id not in fix.causes:
         raise Refused(
             f"{fix.id} is not for what was found: {cause.title} ({cause.id})",
-            hint=f"It helps against {', '.join(fix.causes)}. `plan {fix.id} --force` plans it all the same.",
+            hint=f"It helps against {', '.join(fix.causes)}. `latencydoctor plan {fix.id} --force` plans it anyway.",
         )
 
 

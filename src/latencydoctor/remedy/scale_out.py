@@ -127,7 +127,7 @@ def refuse_where_wrong(cause: Cause) -> None:
     instead = f"`latencydoctor plan {cause.fix}` is for it" if cause.fix else f"Instead: {cause.advice.rstrip('.')}"
     raise Refused(
         f"capacity is not the problem: {found}: {proof}. {cause.not_this}".rstrip(),
-        hint=f"{instead}; `plan {FIX_ID} --force` plans more replicas all the same.",
+        hint=f"{instead}; `latencydoctor plan {FIX_ID} --force` plans more replicas all the same.",
     )
 
 

@@ -150,7 +150,9 @@ def load(path: Path) -> Endpoints:
     except FileNotFoundError as error:
         raise KnownError(f"no stack in {path.parent}", hint="Start one with `latencydoctor stack up`.") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise KnownError(f"{path} cannot be used: {error}", hint=f"Delete {path} and run `stack up`.") from error
+        raise KnownError(
+            f"{path} cannot be used: {error}", hint=f"Delete {path} and run `latencydoctor stack up`."
+        ) from error
 
 
 def free_ports(replicas: int = 1) -> Ports:
@@ -198,5 +200,5 @@ def refuse_taken(ports: Ports) -> None:
             except OSError as error:
                 raise KnownError(
                     f"port {port} ({name}) is in use by another process",
-                    hint="Free it, or let the stack find other ports: `stack up --new-ports`.",
+                    hint="Free it, or let the stack find other ports: `latencydoctor stack up --new-ports`.",
                 ) from error

@@ -42,7 +42,9 @@ class CacheTrouble:
         try:
             do(self._client)
         except (ValkeyError, OSError) as error:
-            raise KnownError(f"the cache server does not answer: {error}", hint="See `stack status`.") from error
+            raise KnownError(
+                f"the cache server does not answer: {error}", hint="See `latencydoctor stack status`."
+            ) from error
         # A daemon: a drill that is killed must not be kept alive by the fault that it made.
         self._thread = threading.Thread(target=self._go_on, name="cache-trouble", daemon=True)
         self._thread.start()
@@ -98,7 +100,9 @@ def empty_cache(socket_path: str) -> None:
     try:
         client.flushall()
     except (ValkeyError, OSError) as error:
-        raise KnownError(f"the cache server does not answer: {error}", hint="See `stack status`.") from error
+        raise KnownError(
+            f"the cache server does not answer: {error}", hint="See `latencydoctor stack status`."
+        ) from error
     finally:
         client.connection_pool.disconnect()
 

@@ -57,7 +57,7 @@ def up(layout: Layout, options: UpOptions | None = None, tell: Observer = silent
             if settings != stack_settings.load(layout.settings):
                 raise KnownError(
                     f"the stack in {layout.state} is running with other settings",
-                    hint=f"Edit {layout.settings} (and raise its generation), or run `stack down` first.",
+                    hint=f"Edit {layout.settings} (and raise its generation), or run `latencydoctor stack down` first.",
                 )
             tell("stack", "is running already")
             parts = probes(running, load_serving(layout.serving))

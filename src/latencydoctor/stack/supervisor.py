@@ -69,7 +69,7 @@ class Supervisor:
             if fault.faultCode in known:
                 return None
             raise KnownError(
-                f"supervisord refuses: {fault.faultString}", hint="See `stack logs supervisord`."
+                f"supervisord refuses: {fault.faultString}", hint="See `latencydoctor stack logs supervisord`."
             ) from fault
         except (OSError, http.client.HTTPException, XmlRpcError) as error:
             raise KnownError("supervisord does not answer", hint="See `latencydoctor stack status`.") from error

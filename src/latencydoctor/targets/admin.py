@@ -54,7 +54,8 @@ def render(socket_path: str, settings_text: str) -> Rendered:
         )
     if status != 200 or not isinstance(compiled, str) or not compiled:
         raise KnownError(
-            f"the admin API at {socket_path} answered {status} without a configuration", hint="See its log."
+            f"the admin API at {socket_path} answered {status} without a configuration",
+            hint="See `latencydoctor stack logs gateway`.",
         )
     return Rendered(compiled, own)
 
@@ -70,6 +71,7 @@ def asked(socket_path: str, method: str, path: str, body: bytes | None) -> tuple
         ) from error
     if len(answer) > MAX_ANSWER_BYTES:
         raise KnownError(
-            f"the admin API at {socket_path} answered more than {MAX_ANSWER_BYTES} bytes", hint="See its log."
+            f"the admin API at {socket_path} answered more than {MAX_ANSWER_BYTES} bytes",
+            hint="See `latencydoctor stack logs gateway`.",
         )
     return response.status, answer

@@ -182,7 +182,8 @@ class GuardedFolder:
                     descriptor = os.open(self._names.lock, flags, 0o600, dir_fd=folder)
             except OSError as error:
                 raise KnownError(
-                    f"{self.path / self._names.lock} cannot be used: {error.strerror}", hint="Check it."
+                    f"{self.path / self._names.lock} cannot be used: {error.strerror}",
+                    hint="It must be a file that you may write.",
                 ) from error
             try:
                 self._lock(descriptor, fcntl.LOCK_EX)
@@ -202,7 +203,8 @@ class GuardedFolder:
             self._remove(folder, _temporary(self._names.file))
         except OSError as error:
             raise KnownError(
-                f"{self.path / self._names.lock} cannot be used: {error.strerror}", hint="Check the folder."
+                f"{self.path / self._names.lock} cannot be used: {error.strerror}",
+                hint="You must be allowed to write into its folder.",
             ) from error
 
     def refuse_locked(self) -> None:

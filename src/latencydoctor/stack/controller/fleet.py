@@ -136,7 +136,7 @@ class Fleet(Generic[Server]):
         if replicas > len(self._places):
             raise KnownError(
                 f"inference.replicas is {replicas}, and this stack has ports for {len(self._places)}",
-                hint="Run `stack down`, then `stack up`.",
+                hint="Run `latencydoctor stack down`, then `latencydoctor stack up`.",
             )
         known, serving = self._known(), load_serving(self._around.serving)
         for number, place in enumerate(self._places[:replicas], start=1):

@@ -152,5 +152,5 @@ def load(path: Path) -> Encodings:
             )
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise KnownError(
-            f"{path} cannot be read: {error}", hint="Delete it; the next `stack up` makes it anew."
+            f"{path} cannot be read: {error}", hint="Delete it; the next `latencydoctor stack up` makes it anew."
         ) from error
