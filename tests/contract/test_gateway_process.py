@@ -245,8 +245,8 @@ def test_a_cache_server_that_hangs_costs_one_time_out_and_not_one_a_request(part
         silent.listen(64)
         with elsewhere(parts, tmp_path, valkey_socket=str(tmp_path / "v.sock")) as (_, port):
             start_s = time.monotonic()
-            assert {ask(port, f"question {number}").status for number in range(40)} == {200}
-            assert time.monotonic() - start_s < 2.0  # 40 time-outs of 0.1 s would take four.
+            assert {ask(port, f"question {number}").status for number in range(120)} == {200}
+            assert time.monotonic() - start_s < 8  # 120 time-outs of 0.1 s would take twelve.
 
 
 def test_without_triton_requests_are_turned_away_and_ready_says_no(parts: Bench, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_triton_that_hangs_ends_in_504_at_the_deadline(parts: Bench, tmp_path:
         start_s = time.monotonic()
         reply = ask(port, "is anybody there", priority="vip")
         assert reply.status == 504
-        assert 0.25 < time.monotonic() - start_s < 1.5
+        assert 0.25 < time.monotonic() - start_s < 4  # The default is five.
         line = next(one for one in events(layout) if one["event"] == "inference_timeout")
         assert (line["level"], line["deadline_ms"]) == ("CRITICAL", 300)
 

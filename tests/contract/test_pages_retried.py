@@ -79,7 +79,7 @@ def test_a_server_that_falls_silent_is_asked_to_the_end_and_what_it_said_counts(
     with stranger(answering(lambda count: count < 4, otherwise)) as server:
         found = discover(server.url, scrapes=8, deadline_s=6.0)
         asked = len(server.asked)
-    assert time.monotonic() - began_s < 6.0 + 1.0
+    assert time.monotonic() - began_s < 6.0 + 3.0
     assert asked > 6
     assert [one.model for one in found.candidates] == ["bert"]
     reason, detail = told(found)
@@ -105,7 +105,7 @@ def test_a_server_that_never_answers_fails_in_time_and_in_one_line() -> None:
     began_s = time.monotonic()
     with stranger(drip_head) as server, pytest.raises(CannotTell) as failed:
         discover(server.url, scrapes=7, deadline_s=4.0)
-    assert 2.0 < time.monotonic() - began_s < 4.0 + 0.5, "it is waited for, but no longer than asked"
+    assert 2.0 < time.monotonic() - began_s < 4.0 + 3.0, "it is waited for, but no longer than asked"
     assert "\n" not in failed.value.message
     assert "no metrics page could be read twice" in failed.value.message
     assert "readings of" in failed.value.message

@@ -153,7 +153,7 @@ def test_a_slow_answer_ends_at_the_deadline(answer: Callable[[Asked], None]) -> 
         metrics = PrometheusMetrics(PrometheusSource(server.url), 0.6)
         started_s = time.monotonic()
         readings = metrics.collect([QUERY] * 10)
-        assert time.monotonic() - started_s < 2
+        assert time.monotonic() - started_s < 5
     assert {gap.reason for gap in readings.gaps} == {GapReason.DEADLINE}
     assert len(readings.gaps) == len(readings.queries) == 10
 
@@ -163,7 +163,7 @@ def test_discovery_too_ends_at_the_deadline(answer: Callable[[Asked], None]) -> 
     with stranger(answer) as server:
         started_s = time.monotonic()
         error = discover(server.url, 0.6)
-        assert time.monotonic() - started_s < 2
+        assert time.monotonic() - started_s < 5
     assert isinstance(error, CannotTell)
     assert "deadline passed" in error.message
 

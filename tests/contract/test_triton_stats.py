@@ -147,10 +147,10 @@ def test_models_that_are_not_ready_do_not_count() -> None:
 
 
 def test_a_late_answer_ends_at_the_deadline() -> None:
-    with serving(Odd(late_s=1.5)) as address:
+    with serving(Odd(late_s=4)) as address:
         started_s = time.monotonic()
         readings = TritonStatistics(address, 0.4).read(Selection("bert"))
-        assert time.monotonic() - started_s < 1.2
+        assert time.monotonic() - started_s < 3
     assert {gap.reason for gap in readings.gaps if gap.signal in CONFIG} == {GapReason.DEADLINE}
     assert readings.facts == ()
 
