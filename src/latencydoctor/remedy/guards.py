@@ -23,9 +23,8 @@ from latencydoctor.remedy.revert_change import is_whole
 from latencydoctor.remedy.settings_text import with_generation, without_generation
 
 MAX_OPERATIONS = 8
-MAX_OBJECTS = 32
-"""The widest blast radius a plan may have: more operations than any fix of the catalogue needs, and more objects than
-a model with its versions has."""
+"""The widest blast radius a plan may have: more than any fix of the catalogue needs. Its objects are not counted: they
+are exactly what the target consists of, however many versions that is."""
 
 _NEW_PLAN = "Make a new plan with `latencydoctor plan`."
 
@@ -83,10 +82,9 @@ def _diffs(plan: Plan, state: TargetState, after: str) -> tuple[str, ...]:
 def _check_width(plan: Plan) -> None:
     if not plan.operations:
         raise Refused("the plan changes nothing", hint=_NEW_PLAN)
-    if len(plan.operations) > MAX_OPERATIONS or len(plan.objects) > MAX_OBJECTS:
+    if len(plan.operations) > MAX_OPERATIONS:
         raise Refused(
-            f"the plan reaches too far: {len(plan.operations)} operations on {len(plan.objects)} objects, "
-            f"at most {MAX_OPERATIONS} on {MAX_OBJECTS} are allowed",
+            f"the plan reaches too far: {len(plan.operations)} operations, at most {MAX_OPERATIONS} are allowed",
             hint=_NEW_PLAN,
         )
     keys = [operation.key if operation.kind is OperationKind.SET_SETTING else "" for operation in plan.operations]

@@ -195,6 +195,16 @@ def test_what_is_put_back_is_the_kept_text_but_for_the_generation_which_only_gro
     assert guards.check(made, state(OLD, NEW)).id == "revert-change"
 
 
+def test_a_target_of_many_objects_can_be_changed_and_still_no_object_more() -> None:
+    versions = tuple(TargetObject(f"bert/{number}", 0, "0" * 64) for number in range(1, 61))
+    there = state(OLD, NEW)
+    many = replace(there, objects=(*there.objects, *versions))
+    made = plan(OLD, NEW, objects=many.objects)
+    assert guards.check(made, many).id == "revert-change"
+    with pytest.raises(Refused, match="exactly the objects"):
+        guards.check(plan(OLD, NEW, objects=(*many.objects, TargetObject("bert/61", 0, "0" * 64))), many)
+
+
 @pytest.mark.parametrize(
     ("operation", "told"),
     [
