@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from tests.e2e.conftest import Past
 from tests.e2e.program import Ran, clean, digest, finish, here, refused, run, start
@@ -192,8 +193,10 @@ def test_hostile_lines_stay_what_they_are(bundle: Path, tmp_path: Path) -> None:
     line = "[/INST] [bold red]CUDA out of memory[/] red  $(reboot) <b>|`x`|</b>"
     assert line in told(bundle, tmp_path, COLUMNS="300").out
     markdown = here("diagnose", "--bundle", bundle, "--format", "markdown", cwd=tmp_path)
-    # In a table cell and a code span, where only a bar and a backtick mean something.
-    assert f"{line.replace('|', '¦').replace('`', chr(39))}` |\n" in markdown.out
+    # In a table cell and a code span, where a bar or a backtick could break out.
+    rendered = MarkdownIt("commonmark").enable("table").parse(markdown.out)
+    spans = [part.content for block in rendered for part in block.children or () if part.type == "code_inline"]
+    assert any(span.endswith(line) for span in spans), spans
     clean(markdown)
     data = json.loads(here("diagnose", "--bundle", bundle, "--format", "json", cwd=tmp_path).out)
     assert line in data["log_events"][0]["line"]
